@@ -1,0 +1,7 @@
+//! redlease runs a command in one place at a time, under a lease in Redis.
+
+mod exit;
+mod lease;
+mod time;
+
+fn main() {}
