@@ -3,6 +3,7 @@
 pub mod dialog;
 pub mod keeper;
 pub mod names;
+pub mod policy;
 pub mod protocol;
 pub mod reply;
 pub mod store;
