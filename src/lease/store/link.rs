@@ -1,0 +1,165 @@
+//! One connection to one server: requests out, whole replies in.
+
+use super::frame::{Frame, LONGEST_REPLY, NotAReply, read};
+use super::stream::Stream;
+use super::target::Secret;
+use super::trouble::{Trouble, shown, words};
+use super::wire::Stop;
+use crate::lease::reply::Reply;
+use crate::time::Moment;
+
+const CHUNK: usize = 16 * 1024;
+
+/// A reply, or the text of an error reply.
+pub type Answer = Result<Reply, String>;
+
+#[derive(Debug)]
+pub struct Link {
+    stream: Stream,
+    /// For people: "Redis at HOST:PORT".
+    name: String,
+    /// What an error reply must not show, should a server or proxy repeat it.
+    secrets: Vec<Secret>,
+    inbox: Vec<u8>,
+    /// A request was left half written: whatever is written behind it would become a part of it.
+    torn: bool,
+    heard: bool,
+}
+
+impl Link {
+    pub fn new(stream: Stream, name: String, secrets: Vec<Secret>) -> Link {
+        Link {
+            stream,
+            name,
+            secrets,
+            inbox: Vec::new(),
+            torn: false,
+            heard: false,
+        }
+    }
+
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// One request and its reply.
+    pub fn round(&mut self, request: &[u8], until: Moment) -> Result<Answer, Trouble> {
+        if !self.inbox.is_empty() {
+            let text = format!("{} says more than it was asked", self.name);
+            return Err(Trouble::again(text));
+        }
+        self.send(request, until)?;
+        self.reply(until).map_err(|trouble| trouble.sent(true))
+    }
+
+    fn send(&mut self, request: &[u8], until: Moment) -> Result<(), Trouble> {
+        let mut begun = false;
+        self.stream
+            .send(request, until, &mut begun)
+            .map_err(|stop| {
+                // Whatever has left, the request is not whole, and so no server executes it.
+                self.torn |= begun;
+                self.stopped(stop)
+            })
+    }
+
+    fn reply(&mut self, until: Moment) -> Result<Answer, Trouble> {
+        self.next(until)?.ok_or_else(|| self.stopped(Stop::Time))
+    }
+
+    /// The next reply; None when the time has passed first, after which it can be waited for again.
+    pub fn next(&mut self, until: Moment) -> Result<Option<Answer>, Trouble> {
+        let mut frame = Frame::default();
+        loop {
+            match frame.end(&self.inbox) {
+                Ok(Some(end)) => {
+                    let answer = read(self.inbox.get(..end).unwrap_or_default())
+                        .map_err(|wrong| self.garbage(wrong))?;
+                    self.inbox.drain(..end);
+                    self.heard = true;
+                    return Ok(Some(answer.map_err(|error| self.mask(error))));
+                }
+                Ok(None) if self.inbox.len() > LONGEST_REPLY + CHUNK => {
+                    return Err(self.garbage(NotAReply("its answer is too long")));
+                }
+                Ok(None) => {}
+                Err(wrong) => return Err(self.garbage(wrong)),
+            }
+            let before = self.inbox.len();
+            self.inbox.resize(before + CHUNK, 0);
+            let room = self.inbox.get_mut(before..).unwrap_or_default();
+            let got = self.stream.receive(room, until);
+            self.inbox
+                .truncate(before + got.as_ref().map_or(0, |count| *count));
+            match got {
+                // One byte at a time must not stretch the limit.
+                Ok(1..) if until.passed(Moment::now()) => return Ok(None),
+                Ok(1..) => {}
+                Ok(0) => return Err(self.closed()),
+                Err(Stop::Time) => return Ok(None),
+                Err(Stop::Io(error)) if error.kind() == std::io::ErrorKind::ConnectionReset => {
+                    return Err(self.closed());
+                }
+                Err(stop) => return Err(self.stopped(stop)),
+            }
+        }
+    }
+
+    /// Writes what can be written now, behind whatever is on the connection, and does not wait for anything.
+    pub fn write_behind(mut self, request: &[u8]) {
+        if !self.torn {
+            self.stream.push(request);
+        }
+    }
+
+    fn stopped(&self, stop: Stop) -> Trouble {
+        match stop {
+            Stop::Time => Trouble::again(format!("no answer from {} in time", self.name)),
+            Stop::Io(error) => Trouble::again(format!(
+                "lost connection to {}: {}",
+                self.name,
+                words(&error)
+            )),
+            Stop::Bell => Trouble::stopped(stop, &self.name),
+        }
+    }
+
+    fn closed(&self) -> Trouble {
+        // A TLS port that hears plain Redis hangs up without a word.
+        let hint = if self.heard || self.stream.is_tls() || self.stream.is_local() {
+            ""
+        } else {
+            "; if that is a TLS port, write rediss://"
+        };
+        Trouble::again(format!(
+            "{} closed the connection before it answered{hint}",
+            self.name
+        ))
+    }
+
+    fn garbage(&self, wrong: NotAReply) -> Trouble {
+        let first = self.inbox.first().copied().unwrap_or_default();
+        // Records of TLS: 21 is an alert, 22 a handshake (RFC 8446, 5.1).
+        if !self.heard && (first == 21 || first == 22) {
+            let text = format!("{} answers in TLS: write rediss://", self.name);
+            return Trouble::again(text);
+        }
+        let line = self.inbox.split(|byte| *byte == b'\n').next();
+        let said: String = String::from_utf8_lossy(line.unwrap_or_default())
+            .chars()
+            .take(40)
+            .collect();
+        Trouble::again(format!(
+            "{}: {} (it says {:?})",
+            self.name,
+            wrong.0,
+            self.mask(shown(&said))
+        ))
+    }
+
+    fn mask(&self, text: String) -> String {
+        self.secrets.iter().fold(text, |text, secret| {
+            text.replace(secret.reveal(), "(the password)")
+        })
+    }
+}
