@@ -1,5 +1,6 @@
 //! redlease runs a command in one place at a time, under a lease in Redis.
 
+mod cli;
 mod exit;
 mod lease;
 mod time;

@@ -1,0 +1,132 @@
+//! The command line: its words, its help, and how single values are read. What they mean together is `plan`'s.
+
+pub mod connection;
+pub mod environment;
+pub mod primitives;
+pub mod run;
+pub mod status;
+pub mod values;
+pub mod words;
+
+use std::ffi::OsString;
+
+use clap::error::{ContextKind, ErrorKind};
+use clap::{CommandFactory, Parser, Subcommand};
+
+/// Run a command in one place at a time, under a lease in Redis
+#[derive(Parser)]
+#[command(
+    name = "redlease",
+    version,
+    subcommand_required = true,
+    disable_help_subcommand = true,
+    max_term_width = 100,
+    after_help = OVERVIEW
+)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub verb: Verb,
+}
+
+#[derive(Subcommand)]
+pub enum Verb {
+    #[command(after_help = run::EXAMPLES)]
+    Run(Box<run::Run>),
+    #[command(after_help = status::STATUS_EXAMPLES)]
+    Status(Box<status::Status>),
+    #[command(after_help = primitives::ACQUIRE_EXAMPLES)]
+    Acquire(Box<primitives::Acquire>),
+    #[command(after_help = primitives::RENEW_EXAMPLES)]
+    Renew(Box<primitives::Renew>),
+    #[command(after_help = primitives::RELEASE_EXAMPLES)]
+    Release(Box<primitives::Release>),
+    #[command(after_help = primitives::CHECK_EXAMPLES)]
+    Check(Box<primitives::Check>),
+    #[command(after_help = status::BREAK_EXAMPLES)]
+    Break(Box<status::Break>),
+    Fence(Box<status::Fence>),
+    #[command(after_help = status::DOCTOR_EXAMPLES)]
+    Doctor(Box<status::Doctor>),
+    #[command(after_help = status::COMPLETIONS_EXAMPLES)]
+    Completions(status::Completions),
+}
+
+const OVERVIEW: &str = "\
+Examples:
+  redlease run --key nightly-import -- ./import.sh
+  redlease run --key deploy --wait 10m -- make deploy
+  redlease status
+
+The server is redis://127.0.0.1:6379 unless --url, REDLEASE_URL or REDIS_URL says otherwise.
+`redlease COMMAND --help` lists the options of a command.";
+
+/// Why there is nothing to do.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Stopped {
+    /// --help or --version: for stdout, and 0.
+    Asked(String),
+    /// No command at all: the help, for stderr, and 64.
+    Lost(String),
+    /// One line for stderr, without `redlease: ` before it, and 64.
+    Usage(String),
+}
+
+/// Reads the command line; `words` begins with the program's name.
+pub fn read(words: impl IntoIterator<Item = OsString>) -> Result<Verb, Stopped> {
+    let words: Vec<OsString> = words.into_iter().collect();
+    if words.len() < 2 {
+        return Err(Stopped::Lost(Cli::command().render_help().to_string()));
+    }
+    Cli::try_parse_from(words)
+        .map(|cli| cli.verb)
+        .map_err(|error| match error.kind() {
+            ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+                Stopped::Asked(error.render().to_string())
+            }
+            _ => Stopped::Usage(one_line(&error)),
+        })
+}
+
+/// The library's message without its paragraphs, on one line: what is wrong, a hint, where to read on.
+fn one_line(error: &clap::Error) -> String {
+    let mut line = String::new();
+    let text = error.render().to_string();
+    for part in text.lines().map(str::trim).filter(|part| !part.is_empty()) {
+        if part.starts_with("Usage:") || part.starts_with("For more information") {
+            break;
+        }
+        // Beside a similar word, the hint to pass it as a value only distracts.
+        if part.starts_with("tip: to pass") && line.contains("tip: ") {
+            continue;
+        }
+        let part = part.strip_prefix("error: ").unwrap_or(part);
+        if !line.is_empty() {
+            line.push_str(if line.ends_with(':') { " " } else { "; " });
+        }
+        line.push_str(part);
+    }
+    if let Some(help) = help_of(error) {
+        line.push_str("; see `");
+        line.push_str(&help);
+        line.push_str(" --help`");
+    }
+    line
+}
+
+/// The command that the message is about, from the usage line that the library adds: `redlease run`.
+fn help_of(error: &clap::Error) -> Option<String> {
+    let usage = match error.get(ContextKind::Usage)? {
+        clap::error::ContextValue::StyledStr(text) => text.to_string(),
+        _ => return None,
+    };
+    let words: Vec<&str> = usage
+        .split_whitespace()
+        .skip(1)
+        .take_while(|word| word.bytes().all(|b| b.is_ascii_lowercase()))
+        .collect();
+    (!words.is_empty()).then(|| words.join(" "))
+}
+
+#[cfg(test)]
+#[path = "cli/tests.rs"]
+mod tests;

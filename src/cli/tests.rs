@@ -1,0 +1,86 @@
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+
+use super::*;
+
+fn words(line: &[&str]) -> Vec<OsString> {
+    std::iter::once("redlease")
+        .chain(line.iter().copied())
+        .map(OsString::from)
+        .collect()
+}
+
+fn argv(line: &[&str]) -> Vec<OsString> {
+    match read(words(line)) {
+        Ok(Verb::Run(run)) => run.argv,
+        Ok(_) => panic!("another command"),
+        Err(stopped) => panic!("{stopped:?}"),
+    }
+}
+
+fn refusal(line: &[&str]) -> String {
+    match read(words(line)) {
+        Err(Stopped::Usage(text)) => text,
+        Err(other) => panic!("{other:?}"),
+        Ok(_) => panic!("accepted"),
+    }
+}
+
+#[test]
+fn the_command_tree_is_sound() {
+    Cli::command().debug_assert();
+}
+
+#[test]
+fn arguments_of_the_job_arrive_as_they_are() {
+    let job = [
+        "printf", "<%s>", "a b", "", "*", "$HOME", "-v", "--help", "--", "--key", "x",
+    ];
+    let mut line = vec!["run", "--key", "k", "--"];
+    line.extend(job);
+    assert_eq!(argv(&line), job);
+    let mut line = vec!["run", "--key", "k"];
+    line.extend(job);
+    assert_eq!(argv(&line), job);
+    let mut odd = words(&["run", "--key", "k", "--", "echo"]);
+    odd.push(OsStr::from_bytes(b"\xff\xfe").to_owned());
+    match read(odd) {
+        Ok(Verb::Run(run)) => assert_eq!(run.argv[1].as_bytes(), b"\xff\xfe"),
+        _ => panic!("refused"),
+    }
+}
+
+#[test]
+fn a_wrong_word_is_one_line_that_names_it_and_the_next_step() {
+    assert_eq!(
+        refusal(&["run", "--key", "k", "--tll", "5s", "--", "true"]),
+        "unexpected argument '--tll' found; tip: a similar argument exists: '--ttl'; see `redlease run --help`"
+    );
+    let text = refusal(&["run", "--key", "k", "--ttl", "1500ms", "--", "true"]);
+    assert!(
+        text.contains("'1500ms' for '--ttl <DUR>': it is too short"),
+        "{text}"
+    );
+    let text = refusal(&["run", "--key", "k", "--ttl", "-1s", "--", "true"]);
+    assert!(
+        text.contains("'-1s'") && text.contains("negative"),
+        "{text}"
+    );
+    let text = refusal(&["run", "--key", "k", "--ttl", "", "--", "true"]);
+    assert!(text.contains("--ttl") && !text.contains('\n'), "{text}");
+    let text = refusal(&["rum"]);
+    assert!(text.contains("'run'"), "{text}");
+}
+
+#[test]
+fn help_and_version_are_asked_for() {
+    assert_eq!(
+        read(words(&["--version"])).err(),
+        Some(Stopped::Asked("redlease 0.1.0\n".to_owned()))
+    );
+    assert!(matches!(
+        read(words(&["run", "--help"])),
+        Err(Stopped::Asked(_))
+    ));
+    assert!(matches!(read(words(&[])), Err(Stopped::Lost(_))));
+}
