@@ -3,6 +3,7 @@
 mod cli;
 mod exit;
 mod lease;
+mod plan;
 mod time;
 
 fn main() {}
