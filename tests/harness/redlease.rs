@@ -99,6 +99,11 @@ impl Redlease {
         self.job(["perl", "-e", &format!("$| = 1; {script}")])
     }
 
+    /// A job that says "up" and then holds the lease until TERM, which it answers with 0.
+    pub fn holds(self) -> Redlease {
+        self.perl("$SIG{TERM} = sub { exit 0 }; print qq(up\n); sleep 1 while 1")
+    }
+
     /// A program that arranges things and then becomes redlease by exec: `BEFORE… redlease WORDS…`.
     pub fn under<I, S>(mut self, before: I) -> Redlease
     where
@@ -301,6 +306,28 @@ impl Outcome {
     pub fn out(&self) -> String {
         String::from_utf8_lossy(&self.stdout).into_owned()
     }
+
+    /// Nothing on stdout, and on stderr one line of redlease's own with all of these parts.
+    #[track_caller]
+    pub fn says(&self, parts: &[&str]) {
+        assert_eq!(self.out(), "");
+        let lines: Vec<&str> = self.stderr.lines().collect();
+        assert_eq!(lines.len(), 1, "{}", self.stderr);
+        assert!(lines[0].starts_with("redlease: "), "{}", self.stderr);
+        for part in parts {
+            assert!(lines[0].contains(part), "no {part:?} in {:?}", lines[0]);
+        }
+    }
+
+    #[track_caller]
+    pub fn silent_on_stderr(&self) {
+        assert_eq!(self.stderr, "");
+    }
+
+    #[track_caller]
+    pub fn silent(&self) {
+        assert_eq!((self.out().as_str(), self.stderr.as_str()), ("", ""));
+    }
 }
 
 impl Running {
@@ -315,6 +342,20 @@ impl Running {
             PATIENCE,
             || self.stdout.text().lines().any(|seen| seen == line),
         );
+    }
+
+    /// The job of `holds` runs.
+    #[track_caller]
+    pub fn up(self) -> Running {
+        self.line("up");
+        self
+    }
+
+    /// Ends the job of `holds`.
+    #[track_caller]
+    pub fn finish(self) -> Outcome {
+        self.signal(Signal::SIGTERM);
+        self.exits(0)
     }
 
     #[track_caller]

@@ -2,13 +2,15 @@
 //! real one.
 
 use std::ffi::OsString;
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Stdio};
 
-use nix::pty::{Winsize, openpty};
+use nix::fcntl::OFlag;
+use nix::pty::{grantpt, posix_openpt, ptsname_r, unlockpt};
 use nix::sys::signal::Signal;
 
 use super::process::{marked, send, wait_until};
@@ -36,33 +38,47 @@ impl Terminal {
     }
 
     fn start_words(redlease: &Redlease, words: Vec<OsString>) -> Terminal {
-        let size = Winsize {
+        // Closed on exec from the first moment on: another test may start a process right now, and openpty(3)
+        // cannot do that.
+        let keyboard =
+            posix_openpt(OFlag::O_RDWR | OFlag::O_NOCTTY | OFlag::O_CLOEXEC).expect("a terminal");
+        grantpt(&keyboard).expect("the terminal is ours");
+        unlockpt(&keyboard).expect("the terminal is ours");
+        let name = ptsname_r(&keyboard).expect("the terminal's name");
+        let keyboard = File::from(OwnedFd::from(keyboard));
+        let line = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .custom_flags(OFlag::O_NOCTTY.bits())
+            .open(name)
+            .expect("the terminal's other side");
+        let size = rustix::termios::Winsize {
             ws_row: 24,
             ws_col: 80,
             ws_xpixel: 0,
             ws_ypixel: 0,
         };
-        let pair = openpty(Some(&size), None).expect("a terminal");
+        rustix::termios::tcsetwinsize(&line, size).expect("the terminal's size");
         let marker = uuid::Uuid::new_v4().to_string();
         // setsid(1) makes the terminal on its stdin the controlling one, and becomes the command.
         let mut all: Vec<OsString> = vec!["setsid".into(), "--ctty".into()];
         all.extend(words);
         let mut command = redlease.prepared(&all, &marker);
-        let side = |fd: &OwnedFd| Stdio::from(fd.try_clone().expect("a descriptor"));
+        let side = || Stdio::from(line.try_clone().expect("a descriptor"));
         command
             .env("TERM", "xterm")
-            .stdin(side(&pair.slave))
-            .stdout(side(&pair.slave))
-            .stderr(side(&pair.slave));
+            .stdin(side())
+            .stdout(side())
+            .stderr(side());
         let child = command
             .spawn()
             .unwrap_or_else(|error| panic!("{all:?}: {error}"));
         drop(command);
-        drop(pair.slave);
-        let screen = Stream::read(File::from(pair.master.try_clone().expect("a descriptor")));
+        drop(line);
+        let screen = Stream::read(keyboard.try_clone().expect("a descriptor"));
         Terminal {
             child,
-            keyboard: File::from(pair.master),
+            keyboard,
             screen,
             marker: format!("TEST_RUN={marker}"),
         }
