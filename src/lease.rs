@@ -138,8 +138,12 @@ pub enum Refusal {
         remaining: Duration,
         place: Option<Place>,
     },
-    /// Free, but live waiters come first.
-    Queued { place: Option<Place>, waiting: u32 },
+    /// Free, but live waiters come first. `turn` is how long they have to take it; after that it is ours to take.
+    Queued {
+        place: Option<Place>,
+        waiting: u32,
+        turn: Duration,
+    },
     /// `--once-per`: this slot of the clock has its successful run, by `host`; the next slot begins in `next`.
     AlreadyDone {
         host: Option<String>,

@@ -174,6 +174,11 @@ impl Names {
     }
 }
 
+/// The high-water mark of a resource (`redlease fence check`).
+pub fn fence_mark(prefix: &Prefix, resource: &Key) -> String {
+    format!("{prefix}{{{resource}}}:fence")
+}
+
 /// The part of a key that a cluster hashes (Redis Cluster specification, "Hash tags").
 fn hash_tag(key: &str) -> &str {
     key.find('{')
