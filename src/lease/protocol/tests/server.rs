@@ -1,0 +1,172 @@
+//! A private redis-server on a unix socket, and a connection that speaks just enough of its protocol.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::fs::symlink;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+use crate::lease::reply::{Reply, Script};
+
+pub struct Server {
+    folder: TempDir,
+    child: Child,
+}
+
+impl Server {
+    pub fn start() -> Server {
+        let folder = tempfile::Builder::new()
+            .prefix("rl-")
+            .tempdir_in("/tmp")
+            .unwrap();
+        let program = ["/usr/bin/redis-server", "/usr/local/bin/redis-server"]
+            .iter()
+            .map(PathBuf::from)
+            .find(|file| file.exists())
+            .expect("the tests need a real server: apt-get install redis-server");
+        // Under a name of its own: whoever ends servers by name does not end ours.
+        symlink(program, folder.path().join("rl-server")).unwrap();
+        let child = launch(&folder);
+        let server = Server { folder, child };
+        server.ready();
+        server
+    }
+
+    /// Killed and started again: it has no persistence, so that all is gone.
+    pub fn restart_empty(&mut self) {
+        self.stop();
+        self.child = launch(&self.folder);
+        self.ready();
+    }
+
+    fn stop(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    fn ready(&self) {
+        let limit = Instant::now() + Duration::from_secs(20);
+        while UnixStream::connect(self.folder.path().join("s")).is_err() {
+            assert!(Instant::now() < limit, "the server does not start");
+            sleep(Duration::from_millis(5));
+        }
+        self.connect().command(&["PING"]);
+    }
+
+    pub fn connect(&self) -> Connection {
+        let stream = UnixStream::connect(self.folder.path().join("s")).unwrap();
+        stream
+            .set_read_timeout(Some(Duration::from_secs(20)))
+            .unwrap();
+        Connection {
+            stream: BufReader::new(stream),
+            clock: None,
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+fn launch(folder: &TempDir) -> Child {
+    Command::new(folder.path().join("rl-server"))
+        .current_dir(folder.path())
+        .args(["--port", "0", "--unixsocket", "s", "--save", ""])
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
+pub struct Connection {
+    stream: BufReader<UnixStream>,
+    /// What is sent as the client's wall clock, in microseconds: the clock of a server that refuses TIME.
+    pub clock: Option<u64>,
+}
+
+impl Connection {
+    /// Asks a script that is expected to answer.
+    pub fn ask<S: Script>(&mut self, script: &S) -> S::Answer {
+        let reply = self.raw(script);
+        script
+            .decode(&reply)
+            .unwrap_or_else(|wrong| panic!("{wrong:?} in {reply:?}"))
+    }
+
+    pub fn raw<S: Script>(&mut self, script: &S) -> Reply {
+        self.send(script);
+        self.read()
+    }
+
+    /// Leaves the reply unread, as a client does that went away.
+    pub fn send<S: Script>(&mut self, script: &S) {
+        let mut args = script.args();
+        if let Some(clock) = self.clock {
+            args[0] = clock.to_string().into_bytes();
+        }
+        let keys = script.keys();
+        let mut parts = vec![
+            b"EVAL".to_vec(),
+            script.source().as_bytes().to_vec(),
+            keys.len().to_string().into_bytes(),
+        ];
+        parts.extend(keys.into_iter().map(String::into_bytes));
+        parts.extend(args);
+        self.write(&parts);
+    }
+
+    pub fn command(&mut self, words: &[&str]) -> Reply {
+        let parts: Vec<Vec<u8>> = words.iter().map(|word| word.as_bytes().to_vec()).collect();
+        self.write(&parts);
+        self.read()
+    }
+
+    pub fn text(&mut self, words: &[&str]) -> String {
+        self.command(words).text().unwrap()
+    }
+
+    pub fn int(&mut self, words: &[&str]) -> i64 {
+        self.command(words).int().unwrap()
+    }
+
+    fn write(&mut self, parts: &[Vec<u8>]) {
+        let mut request = format!("*{}\r\n", parts.len()).into_bytes();
+        for part in parts {
+            request.extend(format!("${}\r\n", part.len()).into_bytes());
+            request.extend(part);
+            request.extend(b"\r\n");
+        }
+        self.stream.get_mut().write_all(&request).unwrap();
+    }
+
+    pub fn read(&mut self) -> Reply {
+        let mut line = String::new();
+        self.stream.read_line(&mut line).unwrap();
+        let rest = line[1..].trim_end();
+        match line.as_bytes()[0] {
+            b'+' => Reply::Bytes(rest.as_bytes().to_vec()),
+            b'-' => Reply::Error(rest.to_owned()),
+            b':' => Reply::Int(rest.parse().unwrap()),
+            b'$' => {
+                let Ok(length) = rest.parse::<usize>() else {
+                    return Reply::Nil;
+                };
+                let mut bytes = vec![0; length + 2];
+                self.stream.read_exact(&mut bytes).unwrap();
+                bytes.truncate(length);
+                Reply::Bytes(bytes)
+            }
+            b'*' => match rest.parse::<usize>() {
+                Ok(length) => Reply::Array((0..length).map(|_| self.read()).collect()),
+                Err(_) => Reply::Nil,
+            },
+            _ => panic!("{line:?}"),
+        }
+    }
+}
