@@ -7,15 +7,20 @@ mod dial;
 mod frame;
 mod link;
 mod resolve;
+mod route;
 mod stream;
 mod subscription;
 pub mod target;
+mod tls;
 pub mod trouble;
 mod url;
 mod wire;
 
+use std::cell::OnceCell;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+
+use rustls::ClientConfig;
 
 pub use subscription::Subscription;
 pub use target::{BadUrl, Secret, Target, TlsOptions};
@@ -23,9 +28,9 @@ pub use trouble::{Kind, Trouble};
 
 use crate::lease::reply::{Reply, Script};
 use crate::time::Moment;
-use dial::{Dialer, pack};
+use dial::pack;
 use link::Link;
-use target::Shape;
+use target::Host;
 use wire::Bell;
 
 /// At most one connection to the server that can be written to, made when it is needed.
@@ -33,10 +38,18 @@ use wire::Bell;
 pub struct Store {
     target: Target,
     bell: Bell,
+    /// Made at the first connection, and only for TLS.
+    tls: OnceCell<Arc<ClientConfig>>,
     link: Option<Link>,
     /// A connection whose last request has no reply: only good for `write_behind`.
     abandoned: Option<Link>,
     attempts: u64,
+    /// How often a connection came to nothing: with which host to begin next.
+    turn: usize,
+    /// The node of a cluster that had the slot last.
+    home: Option<Host>,
+    /// Only `home` is talked to.
+    pinned: bool,
 }
 
 impl Store {
@@ -44,9 +57,13 @@ impl Store {
         Store {
             target,
             bell: None,
+            tls: OnceCell::new(),
             link: None,
             abandoned: None,
             attempts: 0,
+            turn: 0,
+            home: None,
+            pinned: false,
         }
     }
 
@@ -74,27 +91,30 @@ impl Store {
     pub fn connect(&mut self, until: Moment) -> Result<(), Trouble> {
         if self.link.is_none() {
             self.abandoned = None;
-            self.link = Some(self.dial(until)?);
+            match self.dial(until) {
+                Ok(link) => self.link = Some(link),
+                Err(trouble) => {
+                    self.part();
+                    return Err(trouble);
+                }
+            }
             self.attempts += 1;
         }
         Ok(())
     }
 
-    fn dial(&self, until: Moment) -> Result<Link, Trouble> {
-        let dialer = Dialer {
-            login: &self.target.login,
-            db: self.target.db,
-            bell: &self.bell,
-            what: "Redis",
-        };
-        match &self.target.shape {
-            Shape::One(host) => dialer.tcp(host, until),
-            Shape::Unix(path) => dialer.unix(path, until),
-            Shape::Sentinel(..) | Shape::Cluster(_) => Err(Trouble::new(
-                Kind::Config,
-                format!("{} is not supported yet", self.target.describe()),
-            )),
+    /// The connection is of no use any more, and the next one begins with another host.
+    fn part(&mut self) {
+        self.hang_up();
+        self.turn = self.turn.wrapping_add(1);
+    }
+
+    fn tls(&self) -> Result<Option<&Arc<ClientConfig>>, Trouble> {
+        if self.target.tls && self.tls.get().is_none() {
+            let config = tls::config(&self.target.options)?;
+            return Ok(Some(self.tls.get_or_init(|| config)));
         }
+        Ok(self.tls.get())
     }
 
     /// Runs a script: one request, one reply. Connects when needed.
@@ -120,26 +140,46 @@ impl Store {
     }
 
     fn exchange(&mut self, request: &[u8], until: Moment) -> Result<Reply, Trouble> {
-        self.connect(until)?;
-        let Some(link) = self.link.as_mut() else {
-            return Err(Trouble::again("no connection".to_owned()));
-        };
-        match link.round(request, until) {
-            Ok(Ok(reply)) => Ok(reply),
-            Ok(Err(error)) => {
-                let trouble = trouble::refusal(&error, link.name());
-                // The next attempt resolves again: READONLY means that the primary is elsewhere by now.
-                if trouble.kind == Kind::Again {
-                    self.hang_up();
+        // A cluster that moves its slots may send us on more than once; more often than this is a circle.
+        for _ in 0..5 {
+            self.connect(until)?;
+            let Some(link) = self.link.as_mut() else {
+                break;
+            };
+            let error = match link.round(request, until) {
+                Ok(Ok(reply)) => return Ok(reply),
+                Ok(Err(error)) => error,
+                Err(trouble) => {
+                    // Its reply may still come, so that nothing can be asked on it any more.
+                    let link = self.link.take();
+                    self.part();
+                    self.abandoned = link;
+                    return Err(trouble);
                 }
-                Err(trouble)
-            }
-            Err(trouble) => {
-                // Its reply may still come, so that nothing can be asked on it any more.
-                self.abandoned = self.link.take();
-                Err(trouble)
+            };
+            let redirect = route::redirect(&error, link.peer());
+            let name = link.name().to_owned();
+            match redirect {
+                Some(to) if self.target.is_cluster() => match self.follow(&to, request, until)? {
+                    None => {}
+                    Some(Ok(reply)) => return Ok(reply),
+                    Some(Err(error)) => return Err(self.refused(&error, &name)),
+                },
+                _ => return Err(self.refused(&error, &name)),
             }
         }
+        self.part();
+        let text = "the nodes of the cluster send us in a circle".to_owned();
+        Err(Trouble::again(text))
+    }
+
+    fn refused(&mut self, error: &str, server: &str) -> Trouble {
+        let trouble = trouble::refusal(error, server);
+        // The next attempt resolves again: READONLY means that the primary is elsewhere by now.
+        if trouble.kind == Kind::Again {
+            self.part();
+        }
+        trouble
     }
 
     /// Writes a request behind the one whose reply did not come, without waiting for anything, and closes that
@@ -165,18 +205,6 @@ impl Store {
     /// `Denied` or `Config` where the server lets nobody listen: then heartbeats have to do.
     pub fn subscribe(&self, channel: &str, until: Moment) -> Result<Subscription, Trouble> {
         Subscription::open(self.dial(until)?, channel, until)
-    }
-
-    /// A store for each server that holds a part of the keys: for `command`s that see one server only, as SCAN.
-    pub fn primaries(&mut self, until: Moment) -> Result<Vec<Store>, Trouble> {
-        self.connect(until)?;
-        Ok(vec![Store {
-            target: self.target.clone(),
-            bell: self.bell.clone(),
-            link: self.link.take(),
-            abandoned: None,
-            attempts: 1,
-        }])
     }
 
     fn server(&self) -> String {

@@ -1,11 +1,15 @@
 //! From a host to a connection that is ready for requests: every address in turn, TLS, AUTH, SELECT.
 
 use std::path::Path;
+use std::sync::Arc;
+
+use rustls::ClientConfig;
 
 use super::link::Link;
 use super::resolve::resolve;
 use super::stream::Stream;
 use super::target::{Credentials, Host};
+use super::tls::Tls;
 use super::trouble::{Kind, Trouble, refusal};
 use super::wire::{Bell, Stop, Wire};
 use crate::lease::reply::Reply;
@@ -15,6 +19,7 @@ pub struct Dialer<'a> {
     pub login: &'a Credentials,
     pub db: u32,
     pub bell: &'a Bell,
+    pub tls: Option<&'a Arc<ClientConfig>>,
     /// What is at the other end, for people: "Redis" or "sentinel".
     pub what: &'a str,
 }
@@ -23,7 +28,7 @@ impl Dialer<'_> {
     pub fn unix(&self, path: &Path, until: Moment) -> Result<Link, Trouble> {
         let name = format!("{} at {}", self.what, path.display());
         let wire = Wire::unix(path, until, self.bell).map_err(|stop| unreached(stop, &name))?;
-        self.greet(Stream::Unix(wire), name, until)
+        self.greet(Stream::Unix(wire), name, None, until)
     }
 
     pub fn tcp(&self, host: &Host, until: Moment) -> Result<Link, Trouble> {
@@ -32,9 +37,17 @@ impl Dialer<'_> {
         let mut last = Stop::Time;
         for (index, address) in addresses.iter().enumerate() {
             // One that swallows packets must leave time for the others.
-            let until = share(until, addresses.len() - index);
-            match Wire::tcp(*address, until, self.bell) {
-                Ok(wire) => return self.greet(Stream::Tcp(wire), name, until),
+            let limit = share(until, addresses.len() - index);
+            match Wire::tcp(*address, limit, self.bell) {
+                Ok(wire) => {
+                    let stream = match self.tls {
+                        Some(config) => Stream::Tls(Box::new(Tls::open(
+                            wire, config, &host.name, &name, until,
+                        )?)),
+                        None => Stream::Tcp(wire),
+                    };
+                    return self.greet(stream, name, Some(host), until);
+                }
                 Err(Stop::Bell) => return Err(unreached(Stop::Bell, &name)),
                 Err(stop) => last = stop,
             }
@@ -44,9 +57,15 @@ impl Dialer<'_> {
 
     /// AUTH and SELECT on their own, before anything else: pipelined with a request, that would run as the default
     /// user after a failed AUTH.
-    fn greet(&self, stream: Stream, name: String, until: Moment) -> Result<Link, Trouble> {
+    fn greet(
+        &self,
+        stream: Stream,
+        name: String,
+        peer: Option<&Host>,
+        until: Moment,
+    ) -> Result<Link, Trouble> {
         let secrets = self.login.password.iter().cloned().collect();
-        let mut link = Link::new(stream, name, secrets);
+        let mut link = Link::new(stream, name, peer.cloned(), secrets);
         if let Some(password) = &self.login.password {
             let mut auth = redis::cmd("AUTH");
             if let Some(user) = &self.login.user {

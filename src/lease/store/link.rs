@@ -2,8 +2,8 @@
 
 use super::frame::{Frame, LONGEST_REPLY, NotAReply, read};
 use super::stream::Stream;
-use super::target::Secret;
-use super::trouble::{Trouble, shown, words};
+use super::target::{Host, Secret};
+use super::trouble::{Kind, Trouble, shown, words};
 use super::wire::Stop;
 use crate::lease::reply::Reply;
 use crate::time::Moment;
@@ -18,6 +18,7 @@ pub struct Link {
     stream: Stream,
     /// For people: "Redis at HOST:PORT".
     name: String,
+    peer: Option<Host>,
     /// What an error reply must not show, should a server or proxy repeat it.
     secrets: Vec<Secret>,
     inbox: Vec<u8>,
@@ -27,15 +28,21 @@ pub struct Link {
 }
 
 impl Link {
-    pub fn new(stream: Stream, name: String, secrets: Vec<Secret>) -> Link {
+    pub fn new(stream: Stream, name: String, peer: Option<Host>, secrets: Vec<Secret>) -> Link {
         Link {
             stream,
+            peer,
             name,
             secrets,
             inbox: Vec::new(),
             torn: false,
             heard: false,
         }
+    }
+
+    /// The host and port that were dialled.
+    pub fn peer(&self) -> Option<&Host> {
+        self.peer.as_ref()
     }
 
     pub fn name(&self) -> &str {
@@ -48,19 +55,25 @@ impl Link {
             let text = format!("{} says more than it was asked", self.name);
             return Err(Trouble::again(text));
         }
-        self.send(request, until)?;
+        let mut begun = false;
+        if let Err(stop) = self.stream.send(request, until, &mut begun) {
+            // Whatever has left, the request is not whole, and so no server executes it.
+            self.torn |= begun;
+            return self.last_words(stop);
+        }
         self.reply(until).map_err(|trouble| trouble.sent(true))
     }
 
-    fn send(&mut self, request: &[u8], until: Moment) -> Result<(), Trouble> {
-        let mut begun = false;
-        self.stream
-            .send(request, until, &mut begun)
-            .map_err(|stop| {
-                // Whatever has left, the request is not whole, and so no server executes it.
-                self.torn |= begun;
-                self.stopped(stop)
-            })
+    /// A server that hangs up, full or by TLS, often says why before.
+    fn last_words(&mut self, stop: Stop) -> Result<Answer, Trouble> {
+        if matches!(stop, Stop::Io(_)) {
+            match self.next(Moment::now()) {
+                Ok(Some(Err(error))) => return Ok(Err(error)),
+                Err(trouble) if trouble.kind == Kind::Config => return Err(trouble),
+                _ => {}
+            }
+        }
+        Err(self.stopped(stop))
     }
 
     fn reply(&mut self, until: Moment) -> Result<Answer, Trouble> {
@@ -70,6 +83,7 @@ impl Link {
     /// The next reply; None when the time has passed first, after which it can be waited for again.
     pub fn next(&mut self, until: Moment) -> Result<Option<Answer>, Trouble> {
         let mut frame = Frame::default();
+        let mut late = false;
         loop {
             match frame.end(&self.inbox) {
                 Ok(Some(end)) => {
@@ -82,6 +96,8 @@ impl Link {
                 Ok(None) if self.inbox.len() > LONGEST_REPLY + CHUNK => {
                     return Err(self.garbage(NotAReply("its answer is too long")));
                 }
+                // One byte at a time must not stretch the limit.
+                Ok(None) if late => return Ok(None),
                 Ok(None) => {}
                 Err(wrong) => return Err(self.garbage(wrong)),
             }
@@ -92,9 +108,7 @@ impl Link {
             self.inbox
                 .truncate(before + got.as_ref().map_or(0, |count| *count));
             match got {
-                // One byte at a time must not stretch the limit.
-                Ok(1..) if until.passed(Moment::now()) => return Ok(None),
-                Ok(1..) => {}
+                Ok(1..) => late = until.passed(Moment::now()),
                 Ok(0) => return Err(self.closed()),
                 Err(Stop::Time) => return Ok(None),
                 Err(Stop::Io(error)) if error.kind() == std::io::ErrorKind::ConnectionReset => {
@@ -120,16 +134,17 @@ impl Link {
                 self.name,
                 words(&error)
             )),
+            Stop::Tls(_) => super::tls::stopped(stop, &self.name),
             Stop::Bell => Trouble::stopped(stop, &self.name),
         }
     }
 
     fn closed(&self) -> Trouble {
         // A TLS port that hears plain Redis hangs up without a word.
-        let hint = if self.heard || self.stream.is_tls() || self.stream.is_local() {
-            ""
-        } else {
+        let hint = if self.stream.is_plain_tcp() && !self.heard {
             "; if that is a TLS port, write rediss://"
+        } else {
+            ""
         };
         Trouble::again(format!(
             "{} closed the connection before it answered{hint}",

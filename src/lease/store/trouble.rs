@@ -46,6 +46,7 @@ impl Trouble {
             Stop::Time => Trouble::again(format!("{what}: no answer in time")),
             Stop::Bell => Trouble::new(Kind::Interrupted, format!("{what}: interrupted")),
             Stop::Io(error) => Trouble::again(format!("{what}: {}", words(&error))),
+            Stop::Tls(error) => Trouble::again(format!("{what}: {}", shown(&error.to_string()))),
         }
     }
 }
@@ -90,7 +91,8 @@ const PASSING: [&str; 10] = [
 
 const REFUSING: [&str; 4] = ["NOAUTH", "WRONGPASS", "NOPERM", "DENIED"];
 
-const HOPELESS: [&str; 3] = ["WRONGTYPE", "CROSSSLOT", "NOPROTO"];
+// MOVED and ASK arrive here only where the URL names a single server.
+const HOPELESS: [&str; 5] = ["WRONGTYPE", "CROSSSLOT", "NOPROTO", "MOVED", "ASK"];
 
 /// The kind of an error reply, and whether what it answers may have been executed in part.
 ///
@@ -102,18 +104,18 @@ pub fn sort(error: &str) -> (Kind, bool) {
         code == "ERR" && error.contains("unning script") && error.contains(&format!("-{word}"))
     };
     let is = |word: &&str| *word == code || wrapped(word);
-    if PASSING.iter().any(|word| is(word)) {
+    if PASSING.iter().any(is) {
         // Scripts write first what matters, so that these mean: nothing was done.
         return (Kind::Again, false);
     }
-    if REFUSING.iter().any(|word| is(word)) {
+    if REFUSING.iter().any(is) {
         return (Kind::Denied, false);
     }
     if error.contains("ACL failure in script") || error.contains("user executing the script can't")
     {
         return (Kind::Denied, true);
     }
-    if HOPELESS.iter().any(|word| is(word)) {
+    if HOPELESS.iter().any(is) {
         return (Kind::Config, false);
     }
     let lower = error.to_ascii_lowercase();
@@ -154,6 +156,18 @@ pub fn missing_right(error: &str) -> Option<String> {
     Some("the user lacks a command of the script".to_owned())
 }
 
+fn advice(error: &str) -> Option<&'static str> {
+    if error.starts_with("MOVED ") || error.starts_with("ASK ") {
+        return Some("it is a node of a cluster: write redis-cluster://");
+    }
+    if error.contains("unknown command") && error.to_ascii_uppercase().contains("EVAL") {
+        return Some(
+            "if it is a sentinel, write redis-sentinel://HOST/NAME; otherwise it runs no scripts",
+        );
+    }
+    None
+}
+
 /// The trouble that an error reply is.
 pub fn refusal(error: &str, server: &str) -> Trouble {
     let (kind, sent) = sort(error);
@@ -161,6 +175,7 @@ pub fn refusal(error: &str, server: &str) -> Trouble {
         Kind::Denied => missing_right(error),
         _ => None,
     };
+    let right = right.or_else(|| advice(error).map(str::to_owned));
     let text = match right {
         Some(right) => format!("{server} refuses: {}; {right}", shown(error)),
         None => format!("{server} answers: {}", shown(error)),

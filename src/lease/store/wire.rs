@@ -27,6 +27,7 @@ pub enum Stop {
     Time,
     Bell,
     Io(io::Error),
+    Tls(Box<rustls::Error>),
 }
 
 impl From<io::Error> for Stop {
