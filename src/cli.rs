@@ -1,7 +1,11 @@
 //! The command line: its words, its help, and how single values are read. What they mean together is `plan`'s.
 
+pub mod completion;
 pub mod connection;
-pub mod environment;
+#[cfg(test)]
+mod environment;
+#[cfg(test)]
+mod generated;
 pub mod primitives;
 pub mod run;
 pub mod status;

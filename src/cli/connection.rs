@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, ValueHint};
 
 use super::values;
 use crate::lease::names::Prefix;
@@ -19,23 +19,23 @@ pub struct Connection {
     pub url: Option<String>,
 
     /// Read the URL from this file [env: REDLEASE_URL_FILE]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub url_file: Option<PathBuf>,
 
     /// Read the password from this file [env: REDLEASE_PASSWORD_FILE]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub password_file: Option<PathBuf>,
 
     /// Trust the certificates in this PEM file, and no others [env: REDLEASE_TLS_CA]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub tls_ca: Option<PathBuf>,
 
     /// Show this certificate (PEM) to the server [env: REDLEASE_TLS_CERT]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub tls_cert: Option<PathBuf>,
 
     /// The key (PEM) of --tls-cert [env: REDLEASE_TLS_KEY]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub tls_key: Option<PathBuf>,
 
     /// Do not check the server's certificate; says so on stderr [env: REDLEASE_TLS_INSECURE]
@@ -55,6 +55,6 @@ pub struct Connection {
     pub sentinel_user: Option<String>,
 
     /// Read the password for the sentinels from this file [env: REDLEASE_SENTINEL_PASSWORD_FILE]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub sentinel_password_file: Option<PathBuf>,
 }

@@ -1,7 +1,7 @@
 //! The variables that redlease reads. A flag beats its variable, and an empty one counts as unset.
 
 /// A variable and what it stands for.
-pub struct Variable {
+pub(super) struct Variable {
     pub name: &'static str,
     pub meaning: &'static str,
 }
@@ -11,7 +11,7 @@ const fn of(name: &'static str, meaning: &'static str) -> Variable {
 }
 
 /// In the order of the manual.
-pub const READ: &[Variable] = &[
+pub(super) const READ: &[Variable] = &[
     of("REDLEASE_URL", "as --url; before REDIS_URL"),
     of("REDIS_URL", "as --url, when REDLEASE_URL is unset"),
     of("REDLEASE_URL_FILE", "as --url-file"),
@@ -36,7 +36,7 @@ pub const READ: &[Variable] = &[
 ];
 
 /// What a job finds in its environment.
-pub const GIVEN: &[Variable] = &[
+pub(super) const GIVEN: &[Variable] = &[
     of("REDLEASE_HELD", "true"),
     of("REDLEASE_KEY", "the key, as typed"),
     of("REDLEASE_TOKEN", "the token of this holding"),

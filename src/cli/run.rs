@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{ArgAction, Args};
+use clap::{ArgAction, Args, ValueHint};
 
 use super::connection::Connection;
 use super::values::{self, Period, WaitFor};
@@ -99,7 +99,7 @@ pub struct Run {
     pub label: Option<String>,
 
     /// Write one JSON object about the run to this file
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub report: Option<PathBuf>,
 
     /// Run under the lease of an enclosing `redlease run` with the same key
@@ -133,6 +133,6 @@ pub struct Run {
     pub connection: Connection,
 
     /// The job: a program and its arguments, which reach it unchanged
-    #[arg(value_name = "CMD", trailing_var_arg = true)]
+    #[arg(value_name = "CMD", trailing_var_arg = true, value_hint = ValueHint::CommandWithArguments)]
     pub argv: Vec<OsString>,
 }

@@ -31,12 +31,20 @@ impl Connection {
     pub fn new(typed: &Typed, source: &Source) -> Result<Connection, Refused> {
         let mut files = Files::default();
         let (url, from) = url(typed, source, &mut files)?;
-        let password = files.secret(
-            &typed.password_file,
-            source,
-            "--password-file",
-            "REDLEASE_PASSWORD_FILE",
-        )?;
+        // What is typed beats what is set: a file of the environment is no match for a password in a typed URL.
+        let complete = (typed.url.is_some() || typed.url_file.is_some())
+            && typed.password_file.is_none()
+            && Target::parse(&url).is_ok_and(|target| target.has_password());
+        let password = if complete {
+            None
+        } else {
+            files.secret(
+                &typed.password_file,
+                source,
+                "--password-file",
+                "REDLEASE_PASSWORD_FILE",
+            )?
+        };
         let mut target = Target::parse_with(&url, password).map_err(|why| bad_url(from, &why))?;
         let sentinel_user = source.or(
             typed.sentinel_user.clone(),

@@ -180,6 +180,15 @@ fn secrets_come_from_files_without_their_newline() {
 }
 
 #[test]
+fn a_password_file_of_the_environment_is_no_match_for_a_typed_password() {
+    let set = [("REDLEASE_PASSWORD_FILE", "/no/such/file")];
+    let typed = ["--key", "k", "-u", "redis://:p@host", "--", "true"];
+    assert!(run_in(&set, &typed).is_ok());
+    let typed = ["--key", "k", "-u", "redis://host", "--", "true"];
+    assert_eq!(refusal(run_in(&set, &typed)).0, 78);
+}
+
+#[test]
 fn two_places_in_the_environment_contradict() {
     let set = [("REDLEASE_URL", "redis://a"), ("REDLEASE_URL_FILE", "/f")];
     assert_eq!(refusal(run_in(&set, &["--key", "k", "--", "true"])).0, 78);
