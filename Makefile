@@ -1,0 +1,73 @@
+# make demo      two competing runs of a job on a throw-away Redis
+# make test      format, lints, all tests, documentation
+# make build     the program that people install: static, so that it starts faster and runs on any distribution
+# make install   DESTDIR and PREFIX as usual
+#
+# make build LINK=dynamic links the system's libc, for names from NSS modules other than files and dns.
+
+CARGO ?= cargo
+PREFIX ?= /usr/local
+INSTALL ?= install
+LINK ?= static
+
+TRIPLE := $(shell rustc -vV 2>/dev/null | sed -n 's/^host: //p')
+# Static glibc falls back to a device for random bytes unless the system call is named.
+STATIC := -C target-feature=+crt-static --cfg getrandom_backend="linux_getrandom"
+
+ifeq ($(LINK),static)
+BINARY := target/$(TRIPLE)/release/redlease
+# --target keeps the flags away from build scripts and macros, which cannot be static.
+BUILD := RUSTFLAGS='$(STATIC)' $(CARGO) build --locked --release --target $(TRIPLE)
+else
+BINARY := target/release/redlease
+BUILD := $(CARGO) build --locked --release
+endif
+
+BIN := $(DESTDIR)$(PREFIX)/bin
+MAN := $(DESTDIR)$(PREFIX)/share/man
+BASH := $(DESTDIR)$(PREFIX)/share/bash-completion/completions
+ZSH := $(DESTDIR)$(PREFIX)/share/zsh/site-functions
+FISH := $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
+
+.PHONY: all build test lint demo generate install uninstall clean
+
+all: build
+
+build:
+	$(BUILD)
+
+test: lint
+	tests/run
+	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --locked --no-deps --document-private-items
+
+lint:
+	$(CARGO) fmt --check
+	$(CARGO) clippy --locked --all-targets -- -D warnings
+
+demo:
+	examples/demo.sh
+
+# The first run rewrites what is not current and fails; the second one proves it.
+generate:
+	REDLEASE_BLESS=1 $(CARGO) test --locked --bin redlease generated || true
+	$(CARGO) test --locked --bin redlease generated
+
+# Built only when it is missing, so that `sudo make install` needs no Rust after `make build`.
+$(BINARY):
+	$(BUILD)
+
+install: $(BINARY)
+	$(INSTALL) -d '$(BIN)' '$(MAN)/man1' '$(MAN)/man7' '$(BASH)' '$(ZSH)' '$(FISH)'
+	$(INSTALL) -m 755 $(BINARY) '$(BIN)/redlease'
+	$(INSTALL) -m 644 man/*.1 '$(MAN)/man1'
+	$(INSTALL) -m 644 man/*.7 '$(MAN)/man7'
+	$(INSTALL) -m 644 completions/redlease.bash '$(BASH)/redlease'
+	$(INSTALL) -m 644 completions/_redlease '$(ZSH)/_redlease'
+	$(INSTALL) -m 644 completions/redlease.fish '$(FISH)/redlease.fish'
+
+uninstall:
+	rm -f '$(BIN)/redlease' '$(BASH)/redlease' '$(ZSH)/_redlease' '$(FISH)/redlease.fish'
+	rm -f $(patsubst man/%.1,'$(MAN)/man1/%.1',$(wildcard man/*.1)) $(patsubst man/%.7,'$(MAN)/man7/%.7',$(wildcard man/*.7))
+
+clean:
+	$(CARGO) clean
