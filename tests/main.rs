@@ -8,3 +8,7 @@ mod harness;
 /// The harness itself does what the tests lean on.
 #[cfg(test)]
 mod foundation;
+
+/// The layers of the source.
+#[cfg(test)]
+mod floors;
