@@ -9,8 +9,8 @@ use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::{
-    AlertDescription, ClientConfig, ClientConnection, DigitallySignedStruct, Error, RootCertStore,
-    SignatureScheme,
+    AlertDescription, CertificateError, ClientConfig, ClientConnection, DigitallySignedStruct,
+    Error, RootCertStore, SignatureScheme,
 };
 
 use super::target::TlsOptions;
@@ -252,8 +252,8 @@ pub fn stopped(stop: Stop, server: &str) -> Trouble {
             "{server} does not speak TLS; if that is a plain port, write redis://"
         )),
         Error::InvalidCertificate(reason) => unusable(format!(
-            "TLS: the certificate of {server} is not trusted: {}; --tls-ca names the issuer",
-            shown(&reason.to_string())
+            "TLS: the certificate of {server} is not trusted: {}",
+            distrust(&reason)
         )),
         Error::AlertReceived(AlertDescription::CertificateRequired) => unusable(format!(
             "TLS: {server} wants a client certificate: --tls-cert and --tls-key"
@@ -262,6 +262,24 @@ pub fn stopped(stop: Stop, server: &str) -> Trouble {
             "TLS: {server} refuses the handshake ({alert:?}); it may want another client certificate (--tls-cert, --tls-key)"
         )),
         error => Trouble::again(format!("TLS: {server}: {}", shown(&error.to_string()))),
+    }
+}
+
+fn distrust(reason: &CertificateError) -> String {
+    match reason {
+        CertificateError::UnknownIssuer => {
+            "its issuer is unknown; --tls-ca names the file of one to trust".to_owned()
+        }
+        CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
+            "it has expired".to_owned()
+        }
+        CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
+            "it is not valid yet".to_owned()
+        }
+        CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+            "it is for another name than the host in the URL".to_owned()
+        }
+        other => shown(&other.to_string()),
     }
 }
 

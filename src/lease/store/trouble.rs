@@ -62,6 +62,20 @@ pub fn words(error: &std::io::Error) -> String {
     }
 }
 
+/// An error reply without what helps nobody: the echo of our own arguments, the place in the script.
+fn essence(error: &str) -> String {
+    let end = [
+        ", with args beginning with",
+        " script: ",
+        ", on @user_script",
+    ]
+    .iter()
+    .filter_map(|tail| error.find(tail))
+    .min()
+    .unwrap_or(error.len());
+    shown(error.get(..end).unwrap_or(error))
+}
+
 /// Text of a server as it may be shown: one line without control characters, cut.
 pub fn shown(text: &str) -> String {
     const LONGEST: usize = 200;
@@ -177,8 +191,8 @@ pub fn refusal(error: &str, server: &str) -> Trouble {
     };
     let right = right.or_else(|| advice(error).map(str::to_owned));
     let text = match right {
-        Some(right) => format!("{server} refuses: {}; {right}", shown(error)),
-        None => format!("{server} answers: {}", shown(error)),
+        Some(right) => format!("{server} refuses: {}; {right}", essence(error)),
+        None => format!("{server} answers: {}", essence(error)),
     };
     Trouble { kind, text, sent }
 }
@@ -254,6 +268,17 @@ mod tests {
         assert!(right("NOPERM No permissions to access a key").contains("~redlease:*"));
         assert!(right("NOPERM No permissions to access a channel").contains("&redlease:*"));
         assert!(right("NOAUTH Authentication required.").contains("--password-file"));
+    }
+
+    #[test]
+    fn an_error_is_shown_without_our_own_script() {
+        let text = |error| refusal(error, "S").text;
+        assert_eq!(
+            text("READONLY You can't write. script: 6163, on @user_script:1."),
+            "S answers: READONLY You can't write."
+        );
+        let unknown = text("ERR unknown command 'EVAL', with args beginning with: 'local now'");
+        assert!(unknown.starts_with("S refuses: ERR unknown command 'EVAL'; if it is a sentinel"));
     }
 
     #[test]
