@@ -25,18 +25,18 @@ end
 local values, infos, free, bad = {}, {}, {}, nil
 for slot = 1, limit do
   values[slot] = redis.pcall('GET', lease(slot))
-  bad = bad or unusable(values[slot], lease(slot))
+  bad = bad or unusable(values[slot], 'GET', lease(slot))
   infos[slot] = redis.pcall('HMGET', info(slot), 'token', 'held', 'acquired_at', 'expires_at', 'ttl', 'free_since',
     'host', 'pid', 'user', 'label', 'broken_by', 'keep')
-  bad = bad or unusable(infos[slot], info(slot))
+  bad = bad or unusable(infos[slot], 'HMGET', info(slot))
   if not values[slot] then
     free[#free + 1] = slot
   end
 end
 local shared = redis.pcall('HMGET', info(1), 'fence', 'limit', 'done_at', 'done_host')
 local waiting = redis.pcall('ZCARD', q.queue)
-bad = bad or unusable(waiting, q.queue)
-  or unusable(redis.pcall('HMGET', q.waiters, ''), q.waiters)
+bad = bad or unusable(waiting, 'ZCARD', q.queue)
+  or unusable(redis.pcall('HMGET', q.waiters, ''), 'HMGET', q.waiters)
 if bad then
   return bad
 end
@@ -51,11 +51,11 @@ end
 -- full the first of these fails, and nothing has changed.
 local function grant(slot, fence, acquired, again)
   local expires = now + ttl * 1000
-  redis.call('HSET', info(1), 'fence', digits(math.max(fence, number(shared[1]))), 'limit', limit)
-  redis.call('HSET', info(slot), 'token', token, 'held', digits(fence), 'host', ARGV[6], 'pid', ARGV[7],
+  call('HSET', info(1), 'fence', digits(math.max(fence, number(shared[1]))), 'limit', limit)
+  call('HSET', info(slot), 'token', token, 'held', digits(fence), 'host', ARGV[6], 'pid', ARGV[7],
     'user', ARGV[8], 'label', ARGV[9], 'acquired_at', digits(acquired), 'renewed_at', digits(now),
     'expires_at', digits(expires), 'ttl', ARGV[3])
-  redis.call('SET', lease(slot), token, 'PX', ARGV[3])
+  call('SET', lease(slot), token, 'PX', ARGV[3])
   redis.pcall('HDEL', info(slot), 'free_since')
   if slot > 1 then
     redis.pcall('HSET', info(1), 's' .. slot, digits(expires))
@@ -75,7 +75,7 @@ local taken
 for slot = 1, limit do
   if values[slot] and ours[values[slot]] then
     if taken then
-      redis.call('DEL', lease(slot))
+      call('DEL', lease(slot))
       redis.pcall('HSET', info(slot), 'ended', values[slot], 'free_since', digits(now))
       redis.pcall('HDEL', info(1), 's' .. slot)
       free[#free + 1] = slot
@@ -103,7 +103,7 @@ local kept = number(shared[2])
 if kept > 0 and kept ~= limit then
   local busy = #free < limit or heads(q, 1) > 0
   for slot = limit + 1, kept do
-    busy = busy or number(redis.call('HMGET', info(1), 's' .. slot)[1]) > now
+    busy = busy or number(call('HMGET', info(1), 's' .. slot)[1]) > now
   end
   if busy then
     primary(info(1))
@@ -128,32 +128,32 @@ if #free > 0 and waiting == 0 then
 end
 
 if me ~= '' then
-  local place = redis.call('ZSCORE', q.queue, me)
+  local place = call('ZSCORE', q.queue, me)
   if place then
     ticket = tonumber(place)
   else
     if not ticket then
-      local last = redis.call('ZRANGE', q.queue, -1, -1, 'WITHSCORES')
+      local last = call('ZRANGE', q.queue, -1, -1, 'WITHSCORES')
       ticket = math.max(number(last[2]) + 1, now)
     end
-    redis.call('ZADD', q.queue, digits(ticket), me)
+    call('ZADD', q.queue, digits(ticket), me)
   end
-  redis.call('HSET', q.waiters, me,
+  call('HSET', q.waiters, me,
     table.concat({ digits(now + SILENCE), digits(past(ticket)), ARGV[7], ARGV[6], ARGV[8], ARGV[9] }, '\n'))
-  redis.call('PEXPIRE', q.queue, QUEUE_LIFE)
-  redis.call('PEXPIRE', q.waiters, QUEUE_LIFE)
+  call('PEXPIRE', q.queue, QUEUE_LIFE)
+  call('PEXPIRE', q.waiters, QUEUE_LIFE)
   -- Kept from here on, because callers may not disagree while anyone is queued.
   if kept ~= limit then
-    redis.call('HSET', info(1), 'limit', limit)
-    redis.call('PEXPIRE', info(1), retain)
+    call('HSET', info(1), 'limit', limit)
+    call('PEXPIRE', info(1), retain)
   end
 end
 
 heads(q, #free + 2)
-waiting = redis.call('ZCARD', q.queue)
+waiting = call('ZCARD', q.queue)
 local ahead = waiting
 if me ~= '' then
-  ahead = redis.call('ZRANK', q.queue, me) or waiting
+  ahead = call('ZRANK', q.queue, me) or waiting
 end
 
 if #free > 0 then
@@ -187,9 +187,9 @@ for slot = 1, limit do
   local value, was = values[slot], infos[slot]
   local holder, what = whose(value)
   local most = tonumber(was[what == 'cooling' and 12 or 5])
-  local left = redis.call('PTTL', lease(slot))
+  local left = call('PTTL', lease(slot))
   if most and was[1] == holder and left > most then
-    redis.call('PEXPIRE', lease(slot), digits(most))
+    call('PEXPIRE', lease(slot), digits(most))
     if what == 'held' then
       redis.pcall('HSET', info(slot), 'expires_at', digits(now + most * 1000))
     end

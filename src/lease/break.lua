@@ -9,7 +9,7 @@ local at_once, slot, limit = ARGV[4] == '1', tonumber(ARGV[5]), tonumber(ARGV[6]
 local q = { queue = KEYS[4], waiters = KEYS[5], wake = ARGV[8] }
 local value = redis.pcall('GET', KEYS[1])
 local was = redis.pcall('HMGET', KEYS[2], 'token', 'host', 'pid', 'user', 'label', 'acquired_at')
-local bad = unusable(value, KEYS[1]) or unusable(was, KEYS[2])
+local bad = unusable(value, 'GET', KEYS[1]) or unusable(was, 'HMGET', KEYS[2])
 if bad then
   return bad
 end
@@ -23,22 +23,22 @@ if ARGV[2] ~= '' and ARGV[2] ~= holder then
   primary(KEYS[2])
   return { 'other' }
 end
-local left = redis.call('PTTL', KEYS[1])
+local left = call('PTTL', KEYS[1])
 if kind == 'broken' and not at_once then
   return { 'already', left }
 end
 -- Nothing runs under a tombstone of --min-hold.
 local freed = at_once or cooling
 if freed then
-  redis.call('DEL', KEYS[1])
+  call('DEL', KEYS[1])
   left = 0
 else
   if left < 0 then
     left = tonumber(ARGV[9])
   end
   -- PEXPIRE needs no memory, and after it the server lets the rest of the script write.
-  redis.call('PEXPIRE', KEYS[1], digits(left))
-  redis.call('SET', KEYS[1], 'broken:' .. holder, 'PX', digits(left))
+  call('PEXPIRE', KEYS[1], digits(left))
+  call('SET', KEYS[1], 'broken:' .. holder, 'PX', digits(left))
 end
 
 local known = was[1] == holder
@@ -66,7 +66,7 @@ end
 if freed then
   local busy = 0
   for i = 6, #KEYS do
-    busy = busy + redis.call('EXISTS', KEYS[i])
+    busy = busy + call('EXISTS', KEYS[i])
   end
   wake(q, limit - busy)
 end

@@ -5,12 +5,12 @@
 local token = ARGV[2]
 local value = redis.pcall('GET', KEYS[1])
 local was = history(KEYS[2])
-local bad = unusable(value, KEYS[1]) or unusable(was, KEYS[2])
+local bad = unusable(value, 'GET', KEYS[1]) or unusable(was, 'HMGET', KEYS[2])
 if bad then
   return bad
 end
 if value == token then
-  return { 'held', redis.call('PTTL', KEYS[1]), was[1] == token and was[2] or '0' }
+  return { 'held', call('PTTL', KEYS[1]), was[1] == token and was[2] or '0' }
 end
 primary(KEYS[2])
 if value == 'broken:' .. token or was[4] == token then

@@ -21,21 +21,43 @@ local function past(text)
   return math.min(number(text), now)
 end
 
+-- Redis to 7.0 refuses a command of a script without naming it; this is how newer ones say it.
+local function refused(err, name)
+  if string.find(err, "can't run this command", 1, true) then
+    return "ACL failure in script: the user has no permissions to run the '" .. string.lower(name) .. "' command"
+  end
+  return nil
+end
+
+-- As redis.call, which is left to raise all other errors: the server words them.
+local function call(name, ...)
+  local reply = redis.pcall(name, ...)
+  if type(reply) ~= 'table' or not reply.err then
+    return reply
+  end
+  local text = refused(reply.err, name)
+  if text then
+    error(text, 0)
+  end
+  return redis.call(name, ...)
+end
+
 -- The error to answer with when a read failed, else nil. A key of another type is never overwritten.
-local function unusable(reply, key)
+local function unusable(reply, name, key)
   if type(reply) ~= 'table' or not reply.err then
     return nil
   end
   if string.find(reply.err, 'WRONGTYPE', 1, true) then
     return redis.error_reply('WRONGTYPE redlease: the key ' .. key .. ' holds something else than a lease')
   end
-  return reply
+  local text = refused(reply.err, name)
+  return text and redis.error_reply('NOPERM ' .. text) or reply
 end
 
 -- A replica answers reads with what may be old, and "not yours" from it proves nothing. A write that changes
 -- nothing makes it say READONLY instead.
 local function primary(info)
-  redis.call('HDEL', info, '')
+  call('HDEL', info, '')
 end
 
 local function starts(text, with)

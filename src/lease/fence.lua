@@ -4,7 +4,7 @@
 -- ARGV: 1 clock; 2 fence, in digits
 -- Reply: {1 when accepted else 0, mark}
 local mark = redis.pcall('GET', KEYS[1])
-local bad = unusable(mark, KEYS[1])
+local bad = unusable(mark, 'GET', KEYS[1])
 if bad then
   return bad
 end
@@ -15,7 +15,7 @@ end
 -- As text, because a Lua number is exact only to 2^53: the longer one is greater, then the first digit that differs.
 local fence = ARGV[2]
 if #fence > #mark or (#fence == #mark and fence >= mark) then
-  redis.call('SET', KEYS[1], fence)
+  call('SET', KEYS[1], fence)
   return { 1, fence }
 end
 return { 0, mark }

@@ -40,4 +40,4 @@ for i = 1, order.err and 0 or #order, 2 do
   waiters[#waiters + 1] = order[i + 1]
   waiters[#waiters + 1] = not entry.err and entry[1] or ''
 end
-return { digits(now), wrong, value or '', redis.call('PTTL', KEYS[1]), slot, shared, waiting, waiters }
+return { digits(now), wrong, value or '', call('PTTL', KEYS[1]), slot, shared, waiting, waiters }

@@ -12,7 +12,7 @@ local free, back = 0, 0
 for slot = 1, limit do
   local value = redis.pcall('GET', KEYS[2 * slot - 1])
   if value and type(value) ~= 'table' and ours[value] then
-    redis.call('DEL', KEYS[2 * slot - 1])
+    call('DEL', KEYS[2 * slot - 1])
     redis.pcall('HSET', KEYS[2 * slot], 'ended', value, 'free_since', digits(now))
     if slot > 1 then
       redis.pcall('HDEL', KEYS[2], 's' .. slot)
@@ -25,7 +25,7 @@ for slot = 1, limit do
   end
 end
 if ARGV[4] ~= '' then
-  redis.call('ZREM', q.queue, ARGV[4])
+  call('ZREM', q.queue, ARGV[4])
   redis.pcall('HDEL', q.waiters, ARGV[4])
 end
 wake(q, free)

@@ -11,7 +11,7 @@ local q = { queue = KEYS[4], waiters = KEYS[5], wake = ARGV[7] }
 
 local value = redis.pcall('GET', KEYS[1])
 local was = history(KEYS[2])
-local bad = unusable(value, KEYS[1])
+local bad = unusable(value, 'GET', KEYS[1])
 if bad then
   return bad
 end
@@ -43,7 +43,7 @@ local function record()
   end
   local busy = 0
   for i = 6, #KEYS do
-    busy = busy + redis.call('EXISTS', KEYS[i])
+    busy = busy + call('EXISTS', KEYS[i])
   end
   wake(q, limit - busy)
 end
@@ -55,17 +55,17 @@ end
 if value == token then
   if keep_until > now then
     -- PEXPIRE needs no memory, and after it the server lets the rest of the script write.
-    redis.call('PEXPIRE', KEYS[1], digits(math.ceil((keep_until - now) / 1000)))
+    call('PEXPIRE', KEYS[1], digits(math.ceil((keep_until - now) / 1000)))
     tombstone()
   else
-    redis.call('DEL', KEYS[1])
+    call('DEL', KEYS[1])
   end
   record()
   return { 'released' }
 end
 if value == 'broken:' .. token then
   -- The job of the broken holding has ended, so that the next may start.
-  redis.call('DEL', KEYS[1])
+  call('DEL', KEYS[1])
   keep_until = 0
   if outcome ~= '' then
     outcome = 'broken'

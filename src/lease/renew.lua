@@ -7,7 +7,7 @@ local token, fence, ttl, slot = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), t
 local expires = now + ttl * 1000
 
 local value = redis.pcall('GET', KEYS[1])
-local bad = unusable(value, KEYS[1])
+local bad = unusable(value, 'GET', KEYS[1])
 if bad then
   return bad
 end
@@ -35,14 +35,14 @@ end
 
 if value == token then
   -- First, because it needs no memory: after it the server lets the rest of the script write.
-  redis.call('PEXPIRE', KEYS[1], ARGV[4])
+  call('PEXPIRE', KEYS[1], ARGV[4])
   local held = redis.pcall('HMGET', KEYS[2], 'token')
   note(held[1] ~= token)
   return { 'renewed', digits(expires), 0 }
 end
 
 local was = history(KEYS[2])
-bad = unusable(was, KEYS[2])
+bad = unusable(was, 'HMGET', KEYS[2])
 if bad then
   return bad
 end
@@ -57,7 +57,7 @@ if not value then
   local until_us = tonumber(ARGV[8])
   local since_lost = was[3] ~= token and ((not was[1] and not was[2]) or number(was[2]) == fence)
   if until_us and now < until_us and since_lost then
-    redis.call('SET', KEYS[1], token, 'PX', ARGV[4], 'NX')
+    call('SET', KEYS[1], token, 'PX', ARGV[4], 'NX')
     note(true)
     redis.pcall('HINCRBY', KEYS[3], 'restores', 1)
     return { 'renewed', digits(expires), 1 }
