@@ -208,6 +208,20 @@ fn examples(roff: &mut Roff, help: &str) {
     }
 }
 
+#[test]
+fn the_readme_shows_every_exit_code() {
+    let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
+    let readme = fs::read_to_string(readme).unwrap();
+    for (exit, meaning) in TABLE {
+        let row = format!("| {} | {meaning} |", exit.code());
+        assert!(readme.lines().any(|line| line == row), "{row}");
+    }
+    for one in GIVEN {
+        let row = format!("| `{}` |", one.name);
+        assert!(readme.contains(&row), "{row}");
+    }
+}
+
 /// Every variable of a `[env: …]` in the help is in the manual's list, and the other way round.
 #[test]
 fn the_manual_knows_every_variable() {

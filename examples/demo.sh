@@ -1,0 +1,116 @@
+#!/usr/bin/env bash
+# Two runs of one job compete for a lease on a throw-away Redis, and then a holder falls asleep.
+# Nothing outside a temporary folder is touched, except that a missing redis-server is installed, and announced.
+#
+# REDLEASE=/path/to/redlease uses that program instead of building one.
+
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
+show() { printf '$ %s\n' "$*"; }
+
+if ! command -v redis-server >/dev/null; then
+    say "redis-server is missing: installing it from the system's packages"
+    root=()
+    [ "$(id -u)" -eq 0 ] || root=(sudo)
+    if ! command -v apt-get >/dev/null; then
+        echo "there is no apt-get here: install redis-server yourself, then come back" >&2
+        exit 1
+    fi
+    # The package would start a server of its own; the demo needs none but its own.
+    "${root[@]}" apt-get -qq update
+    "${root[@]}" env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 apt-get -qq -y --no-install-recommends install redis-server
+fi
+
+if [ -z "${REDLEASE:-}" ]; then
+    say "Building redlease"
+    cargo build --locked --quiet
+    REDLEASE=$PWD/target/debug/redlease
+fi
+
+dir=$(mktemp -d /tmp/redlease-demo.XXXXXX)
+mkdir "$dir/bin" "$dir/lake"
+ln -s "$(readlink -f "$REDLEASE")" "$dir/bin/redlease"
+PATH=$dir/bin:$PATH
+unset REDIS_URL REDLEASE_URL_FILE
+export REDLEASE_URL=redis+unix://$dir/redis.sock
+
+redis-server --port 0 --unixsocket "$dir/redis.sock" --save '' --appendonly no --dir "$dir" --logfile "$dir/redis.log" &
+server=$!
+cleanup() {
+    kill -CONT "${sleeper:-}" 2>/dev/null || true
+    kill "$server" 2>/dev/null || true
+    wait 2>/dev/null || true
+    rm -rf "$dir"
+}
+trap cleanup EXIT
+trap 'exit 130' INT TERM
+for _ in $(seq 100); do
+    [ -S "$dir/redis.sock" ] && break
+    sleep 0.05
+done
+say "A private Redis listens on $dir/redis.sock"
+
+# The job: what an import would do, with a line per step.
+cat >"$dir/import.sh" <<'JOB'
+#!/bin/sh
+echo "  [$1] import begins, fence $REDLEASE_FENCE"
+for step in 1 2 3 4; do
+    sleep 0.5
+    echo "  [$1] step $step of 4"
+done
+echo "  [$1] import is done"
+JOB
+chmod +x "$dir/import.sh"
+
+say "1. Two hosts start the same job at the same moment"
+show "redlease run --key import -- ./import.sh host-a    # and host-b beside it"
+redlease run --key import --label host-a -- "$dir/import.sh" host-a &
+first=$!
+for _ in $(seq 100); do
+    redlease status -q import && break
+    sleep 0.05
+done
+code=0
+redlease run --key import --label host-b -- "$dir/import.sh" host-b || code=$?
+echo "  host-b came second, and ended with $code"
+
+say "2. Who holds it?"
+show "redlease status"
+redlease status
+wait "$first"
+
+say "3. A third one would rather wait"
+redlease run --key import --label host-a -- "$dir/import.sh" host-a &
+first=$!
+sleep 0.3
+show "redlease run --key import --wait 1m -- ./import.sh host-c"
+redlease run --key import --label host-c --wait 1m -- "$dir/import.sh" host-c
+wait "$first"
+
+say "4. A holder falls asleep: redlease is stopped, the job is not"
+cat >"$dir/ticks.sh" <<'JOB'
+#!/bin/sh
+while :; do
+    echo "  [sleepy] still working"
+    sleep 0.4
+done
+JOB
+chmod +x "$dir/ticks.sh"
+show "redlease run --key import --ttl 3s -- ./ticks.sh    # and then: kill -STOP redlease"
+redlease run --key import --ttl 3s --label sleepy -- "$dir/ticks.sh" &
+sleeper=$!
+sleep 1
+kill -STOP "$sleeper"
+echo "  redlease sleeps; its guard does not, and ends the job before the lease runs out:"
+redlease run --key import --wait 1m --label host-b -- "$dir/import.sh" host-b
+kill -CONT "$sleeper"
+code=0
+wait "$sleeper" || code=$?
+sleeper=
+echo "  sleepy woke, and ended with $code: the lease was lost"
+
+say "5. Afterwards"
+show "redlease status"
+redlease status
