@@ -4,6 +4,8 @@ mod cli;
 mod exit;
 mod lease;
 mod plan;
+mod supervise;
+mod sys;
 mod time;
 
 fn main() {}

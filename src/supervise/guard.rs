@@ -1,0 +1,333 @@
+//! The guard's process: it starts the job, watches the clock and redlease, and buries the job's descendants.
+
+use std::ffi::{CString, OsString};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
+use std::time::Duration;
+
+use super::watch::{Act, Phase, Watch};
+use super::wire::{Order, Report};
+use super::{OnLost, Policy};
+use crate::sys::caller::{self, Caller};
+use crate::sys::channel::{Channel, Received};
+use crate::sys::descriptors::{keep_only, wait_for};
+use crate::sys::job::{self, Exec, Program, Started, TOO_LATE};
+use crate::sys::process::{self, Reaped};
+use crate::sys::signals::{self, CHILD, CONTINUE, Incoming, KILL, STOP};
+use crate::sys::timer::Timer;
+use crate::sys::tree::{Survivor, Tree};
+use crate::sys::word::Word;
+use crate::time::Moment;
+
+/// Between two rounds of killing: the end of a child wakes earlier.
+const ROUND_MS: u16 = 1;
+/// Between two rounds on those that may not be signalled.
+const DENIED_ROUND_MS: u16 = 100;
+/// Rounds after which the others are known to be gone, and those that are left cannot be killed.
+const DENIED_ROUNDS: u32 = 8;
+/// Before this many rounds the tree is killed as it is; from then on it is stopped first, because it seems to
+/// fork faster than it is killed.
+const PLAIN_ROUNDS: u32 = 2;
+/// What the guard promises while it kills: each round is short.
+const KILLING_LOOK: Duration = Duration::from_secs(1);
+
+pub struct Guard {
+    argv: Vec<CString>,
+    environment: Vec<CString>,
+    caller: Caller,
+    policy: Policy,
+    channel: Channel,
+    word: Word,
+    signals: Incoming,
+    timer: Timer,
+    watch: Watch,
+    tree: Tree,
+    job: Option<i32>,
+    exec: Option<Started>,
+    rounds: u32,
+    denied: Vec<Survivor>,
+    told_unkillable: bool,
+    leaving: bool,
+}
+
+impl Guard {
+    /// In the guard's process, with all signals blocked.
+    ///
+    /// # Errors
+    /// A descriptor or the adoption of orphans is refused.
+    pub fn new(
+        argv: Vec<CString>,
+        caller: Caller,
+        policy: Policy,
+        channel: Channel,
+        word: Word,
+    ) -> io::Result<Guard> {
+        caller::rename_process(c"leaseguard");
+        // If it is ignored, children vanish without a status.
+        signals::set_default(CHILD);
+        process::adopt_orphans()?;
+        let mut numbers = signals::forwarded();
+        numbers.push(CHILD);
+        Ok(Guard {
+            argv,
+            environment: caller::environment(),
+            caller,
+            channel,
+            word,
+            signals: Incoming::new(&numbers)?,
+            timer: Timer::new()?,
+            watch: Watch::new(policy.clone()),
+            policy,
+            tree: Tree::new(vec![]),
+            job: None,
+            exec: None,
+            rounds: 0,
+            denied: Vec::new(),
+            told_unkillable: false,
+            leaving: false,
+        })
+    }
+
+    pub fn run(mut self) {
+        while !self.leaving {
+            self.look();
+            self.hear();
+            self.take_note_of_exec();
+            self.take_note_of_signals();
+            if self.watch.phase() == Phase::Killing {
+                self.kill_round();
+            }
+            if !self.leaving {
+                self.sleep();
+            }
+        }
+    }
+
+    fn sleep(&mut self) {
+        let killing = self.watch.phase() == Phase::Killing;
+        let next = self.watch.next_look(self.word.get());
+        let promise = if killing {
+            Some(Moment::now().after(KILLING_LOOK))
+        } else {
+            next
+        };
+        self.word.promise_look(promise.unwrap_or(Moment::FAR));
+        if self.timer.set(next).is_err() {
+            // Without a timer no deadline can be kept.
+            self.word.expire();
+            return;
+        }
+        let mut descriptors = vec![self.signals.fd(), self.timer.fd()];
+        // A closed line would wake at once, for ever.
+        if self.watch.has_listener() {
+            descriptors.push(self.channel.fd());
+        }
+        if let Some(exec) = &self.exec {
+            descriptors.push(exec.fd());
+        }
+        let limit = match (killing, self.denied.is_empty()) {
+            (false, _) => None,
+            (true, true) => Some(ROUND_MS),
+            (true, false) => Some(DENIED_ROUND_MS),
+        };
+        wait_for(&descriptors, limit);
+        self.timer.drain();
+    }
+
+    /// Time first: after a pause nothing else may happen before the clock was looked at.
+    fn look(&mut self) {
+        let acts = self.watch.look(self.word.get(), Moment::now());
+        self.perform(acts);
+    }
+
+    fn hear(&mut self) {
+        while self.watch.has_listener() {
+            let acts = match self.channel.receive() {
+                Received::Nothing => return,
+                Received::End => self.watch.listener_gone(),
+                Received::Message(message) => match Order::decode(&message) {
+                    Some(Order::Start(additions)) => {
+                        add(&mut self.environment, &additions);
+                        self.watch.ordered_to_start(self.word.get(), Moment::now())
+                    }
+                    Some(Order::Stop) => self.watch.ordered_to_stop(Moment::now()),
+                    Some(Order::Forward(number)) => {
+                        self.take_note_of_signals();
+                        self.watch.ordered_to_forward(number, Moment::now())
+                    }
+                    None => self.watch.listener_gone(),
+                },
+            };
+            self.perform(acts);
+            if self.leaving {
+                return;
+            }
+        }
+    }
+
+    fn take_note_of_exec(&mut self) {
+        let Some(exec) = &self.exec else {
+            return;
+        };
+        if !wait_for(&[exec.fd()], Some(0)).contains(&true) {
+            return;
+        }
+        if let Some(Exec::Failed(why)) = self.exec.take().map(Started::outcome) {
+            self.tell(&match why {
+                TOO_LATE => Report::TooLate,
+                _ => Report::NotExecuted(why as i32),
+            });
+        }
+    }
+
+    fn take_note_of_signals(&mut self) {
+        let mut child = false;
+        while let Some(arrived) = self.signals.next() {
+            if arrived.number == CHILD {
+                child = true;
+            } else {
+                self.watch.witness(arrived.number, Moment::now());
+            }
+        }
+        if child {
+            self.reap();
+        }
+    }
+
+    fn reap(&mut self) {
+        loop {
+            let acts = match process::reap() {
+                Reaped::Nothing => return,
+                Reaped::NoChildren => {
+                    let acts = self.watch.no_children();
+                    self.perform(acts);
+                    return;
+                }
+                Reaped::Child { pid, end } if self.job == Some(pid) => {
+                    self.job = None;
+                    // Why it could not be executed comes before that it has ended.
+                    self.take_note_of_exec();
+                    self.watch.job_ended(end, Moment::now())
+                }
+                Reaped::Child { .. } => continue,
+            };
+            self.perform(acts);
+        }
+    }
+
+    fn kill_round(&mut self) {
+        if self.rounds >= PLAIN_ROUNDS {
+            self.tree.signal(&[STOP]);
+        }
+        self.denied = self.tree.signal(&[KILL]);
+        self.rounds = self.rounds.saturating_add(1);
+        self.reap();
+        if self.rounds >= DENIED_ROUNDS && !self.denied.is_empty() && !self.told_unkillable {
+            self.told_unkillable = true;
+            self.tell(&Report::Unkillable(self.denied.clone()));
+        }
+    }
+
+    fn perform(&mut self, acts: Vec<Act>) {
+        for act in acts {
+            let more = match act {
+                Act::Start => self.start_job(),
+                Act::Forward(number) => {
+                    if let Some(pid) = self.job {
+                        // Not reaped here yet, so that the pid is still its own.
+                        let _ended = signals::send(pid, number);
+                    }
+                    vec![]
+                }
+                Act::StopAll => {
+                    self.tree.signal(&[self.policy.signal as i32, CONTINUE]);
+                    vec![]
+                }
+                Act::Expire(kill_at) => {
+                    if self.word.expire_if(kill_at) {
+                        self.watch.expired()
+                    } else {
+                        self.watch.look(self.word.get(), Moment::now())
+                    }
+                }
+                Act::ExpireNow => {
+                    self.word.expire();
+                    vec![]
+                }
+                Act::ListLeftovers => self.watch.leftovers(self.tree.members(), Moment::now()),
+                Act::Report(report) => {
+                    self.tell(&report);
+                    vec![]
+                }
+                Act::Leave => {
+                    self.leaving = true;
+                    vec![]
+                }
+            };
+            self.perform(more);
+        }
+    }
+
+    fn start_job(&mut self) -> Vec<Act> {
+        let program = Program {
+            argv: &self.argv,
+            environment: &self.environment,
+            caller: &self.caller,
+        };
+        let word = (self.policy.on_lost != OnLost::Warn).then_some(self.word);
+        match job::start(&program, word) {
+            Ok(started) => {
+                self.job = Some(started.pid);
+                let kept = [
+                    self.channel.fd().as_raw_fd(),
+                    self.signals.fd().as_raw_fd(),
+                    self.timer.fd().as_raw_fd(),
+                    started.fd().as_raw_fd(),
+                ];
+                self.exec = Some(started);
+                // Only now: the job has to begin in the caller's session, with the caller's descriptors.
+                let apart = process::leave_session().and_then(|()| keep_only(&kept));
+                let mut acts = self.watch.started(Moment::now());
+                if apart.is_err() {
+                    // A guard that a key of the terminal can reach is none.
+                    acts.extend(self.watch.ordered_to_stop(Moment::now()));
+                }
+                acts
+            }
+            Err(why) => self.watch.not_started(why.raw_os_error().unwrap_or(0)),
+        }
+    }
+
+    fn tell(&self, report: &Report) {
+        // A full line means that redlease is stopped: it will see the word, or the end of this process.
+        let _unheard = self.channel.send(&report.encode());
+    }
+}
+
+/// The additions, in the place of what was called so before.
+fn add(environment: &mut Vec<CString>, additions: &[(OsString, OsString)]) {
+    for (name, value) in additions {
+        let mut start = name.as_bytes().to_vec();
+        start.push(b'=');
+        environment.retain(|entry| !entry.to_bytes().starts_with(&start));
+        start.extend(value.as_bytes());
+        // A value with a NUL cannot be in an environment.
+        environment.extend(CString::new(start));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn additions_replace_what_was_called_so() {
+        let mut environment = vec![c"A=1".to_owned(), c"AB=2".to_owned(), c"odd".to_owned()];
+        add(&mut environment, &[("A".into(), "3".into())]);
+        assert_eq!(
+            environment,
+            [c"AB=2".into(), c"odd".into(), CString::from(c"A=3")]
+        );
+    }
+}

@@ -1,0 +1,20 @@
+//! The kernel, with types: memory and descriptors shared by redlease's processes, signals, forks, waits, and
+//! the tree of a job's descendants. Mechanism only; who is signalled when is decided in `supervise`.
+
+#![allow(
+    unsafe_code,
+    reason = "fork, exec, dispositions and raw waits have no safe form; outside this folder there is none"
+)]
+
+pub mod caller;
+pub mod channel;
+pub mod descriptors;
+pub mod job;
+pub mod process;
+pub mod signals;
+pub mod timer;
+pub mod tree;
+pub mod wake;
+pub mod word;
+
+pub use nix::sys::signal::Signal;

@@ -1,0 +1,119 @@
+//! Forks, waits, and what a process can say about itself.
+
+use std::io;
+
+use nix::errno::Errno;
+use nix::libc;
+
+/// How a process ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    Code(u8),
+    Signal(i32),
+}
+
+impl End {
+    pub fn from_status(status: i32) -> End {
+        if libc::WIFSIGNALED(status) {
+            End::Signal(libc::WTERMSIG(status))
+        } else {
+            End::Code(u8::try_from(libc::WEXITSTATUS(status)).unwrap_or(u8::MAX))
+        }
+    }
+}
+
+pub enum Side {
+    Parent { child: i32 },
+    Child,
+}
+
+/// # Errors
+/// There is more than one thread (the child's memory could not be trusted), /proc is missing, or the limit of
+/// processes is reached.
+pub fn fork() -> io::Result<Side> {
+    let threads = threads()?;
+    if threads != 1 {
+        let text = format!("{threads} threads exist where a process must have one to be copied");
+        return Err(io::Error::other(text));
+    }
+    // SAFETY: there is one thread, so the child may do all that this process may.
+    match Errno::result(unsafe { libc::fork() })? {
+        0 => Ok(Side::Child),
+        child => Ok(Side::Parent { child }),
+    }
+}
+
+fn threads() -> io::Result<u64> {
+    use std::os::linux::fs::MetadataExt;
+    // A folder has a link from each folder inside it, and two more: one thread makes three.
+    let links = std::fs::metadata("/proc/self/task")
+        .map_err(|why| io::Error::new(why.kind(), format!("/proc is needed: {why}")))?
+        .st_nlink();
+    Ok(links.saturating_sub(2))
+}
+
+/// Ends this process without running what redlease has to do at its end.
+pub fn leave(code: i32) -> ! {
+    // SAFETY: runs no code of this process.
+    unsafe { libc::_exit(code) }
+}
+
+/// From now on the orphans among this process' descendants become its children.
+///
+/// # Errors
+/// Linux before 3.4.
+pub fn adopt_orphans() -> io::Result<()> {
+    Ok(nix::sys::prctl::set_child_subreaper(true)?)
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reaped {
+    Child {
+        pid: i32,
+        end: End,
+    },
+    /// There are children, and none has ended.
+    Nothing,
+    /// The proof that no descendant is left.
+    NoChildren,
+}
+
+/// Takes note of one child that has ended, whichever it is, without waiting.
+pub fn reap() -> Reaped {
+    loop {
+        let mut status = 0;
+        // SAFETY: writes the status only.
+        let answer = unsafe { libc::waitpid(-1, &raw mut status, libc::WNOHANG | libc::__WALL) };
+        match Errno::result(answer) {
+            Ok(0) => return Reaped::Nothing,
+            Ok(pid) => {
+                let end = End::from_status(status);
+                return Reaped::Child { pid, end };
+            }
+            Err(Errno::EINTR) => {}
+            Err(_) => return Reaped::NoChildren,
+        }
+    }
+}
+
+/// Waits for one child to end.
+pub fn await_child(pid: i32) {
+    let mut status = 0;
+    // SAFETY: writes the status only.
+    while Errno::result(unsafe { libc::waitpid(pid, &raw mut status, libc::__WALL) })
+        == Err(Errno::EINTR)
+    {}
+}
+
+pub fn leads_session() -> bool {
+    nix::unistd::getsid(None).is_ok_and(|session| session == nix::unistd::getpid())
+}
+
+/// Leaves the caller's session, group and terminal.
+///
+/// # Errors
+/// This process leads a group already, which the child of a fork does not.
+pub fn leave_session() -> io::Result<()> {
+    nix::unistd::setsid()?;
+    Ok(())
+}

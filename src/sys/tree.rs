@@ -1,0 +1,242 @@
+//! All descendants of this process, found by walking down from its children.
+//!
+//! The lists in /proc may miss a process while others end, so a walk is a hint and is repeated; ECHILD is the
+//! proof. A child of this process keeps its pid until it is reaped here, so that a signal to it cannot hit another
+//! process; deeper ones are held by a pidfd, and their descent is checked after it was opened.
+
+use std::collections::{HashSet, VecDeque};
+use std::os::fd::{AsFd, OwnedFd};
+use std::rc::Rc;
+
+use nix::errno::Errno;
+use rustix::process::{Pid, PidfdFlags, Signal as PidfdSignal, pidfd_open, pidfd_send_signal};
+
+use super::descriptors::wait_for;
+use super::signals;
+
+/// A process that may not be signalled: it runs as another user.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Survivor {
+    pub pid: i32,
+    pub uid: u32,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Member {
+    pub pid: i32,
+    pub name: String,
+}
+
+struct Found {
+    pid: i32,
+    parent: i32,
+    /// The parent, held; None for a child of this process.
+    held_parent: Option<Rc<OwnedFd>>,
+}
+
+pub struct Tree {
+    me: i32,
+    /// Children that are not the job's: they and their descendants are left alone.
+    except: Vec<i32>,
+}
+
+impl Tree {
+    pub fn new(except: Vec<i32>) -> Tree {
+        let me = std::process::id().cast_signed();
+        Tree { me, except }
+    }
+
+    /// The children that matter.
+    pub fn children(&self) -> Vec<i32> {
+        children_of(self.me)
+            .into_iter()
+            .filter(|pid| !self.except.contains(pid))
+            .collect()
+    }
+
+    /// A child that was to be left alone has ended and was reaped: its pid may come back as anybody's.
+    pub fn forget(&mut self, pid: i32) {
+        self.except.retain(|other| *other != pid);
+    }
+
+    pub fn spares_any(&self) -> bool {
+        !self.except.is_empty()
+    }
+
+    /// Sends each of the signals to each descendant, parents first; says who may not be signalled.
+    pub fn signal(&self, numbers: &[i32]) -> Vec<Survivor> {
+        let mut denied = Vec::new();
+        self.walk(|found| {
+            let (held, answer) = self.deliver(found, numbers);
+            if answer == Err(Errno::EPERM) {
+                denied.push(Survivor {
+                    pid: found.pid,
+                    uid: uid_of(found.pid),
+                });
+            }
+            held
+        });
+        denied
+    }
+
+    /// Who is there, apart from those that have ended and were not reaped.
+    pub fn members(&self) -> Vec<Member> {
+        let mut members = Vec::new();
+        self.walk(|found| {
+            if let Some(stat) = Stat::of(found.pid)
+                && !stat.ended
+            {
+                members.push(Member {
+                    pid: found.pid,
+                    name: stat.name,
+                });
+            }
+            None
+        });
+        members
+    }
+
+    fn walk(&self, mut visit: impl FnMut(&Found) -> Option<OwnedFd>) {
+        let mut seen = HashSet::new();
+        let own = self.children().into_iter().map(|pid| Found {
+            pid,
+            parent: self.me,
+            held_parent: None,
+        });
+        let mut queue: VecDeque<Found> = own.collect();
+        while let Some(found) = queue.pop_front() {
+            if !seen.insert(found.pid) {
+                continue;
+            }
+            // Listed before the visit, which may end it and move its children elsewhere.
+            let children = children_of(found.pid);
+            let held = visit(&found).map(Rc::new);
+            queue.extend(children.into_iter().map(|pid| Found {
+                pid,
+                parent: found.pid,
+                held_parent: held.clone(),
+            }));
+        }
+    }
+
+    fn deliver(&self, found: &Found, numbers: &[i32]) -> (Option<OwnedFd>, Result<(), Errno>) {
+        if found.parent == self.me {
+            let sent = numbers
+                .iter()
+                .try_for_each(|n| signals::send(found.pid, *n));
+            return (None, sent);
+        }
+        let held =
+            Pid::from_raw(found.pid).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
+        if !self.descends(found) {
+            return (None, Ok(()));
+        }
+        let sent = numbers.iter().try_for_each(|number| match &held {
+            Some(pidfd) => match PidfdSignal::from_named_raw(*number) {
+                Some(signal) => pidfd_send_signal(pidfd, signal)
+                    .map_err(|why| Errno::from_raw(why.raw_os_error())),
+                None => signals::send(found.pid, *number),
+            },
+            // Before Linux 5.3, forbidden by a filter, or no descriptor left: the check above is all there is.
+            None => signals::send(found.pid, *number),
+        });
+        (held, sent)
+    }
+
+    /// Whether what was found is still what it was: the child of the same process, or an orphan adopted here.
+    fn descends(&self, found: &Found) -> bool {
+        let Some(stat) = Stat::of(found.pid) else {
+            return false;
+        };
+        if stat.parent == self.me {
+            return !self.except.contains(&found.pid);
+        }
+        let parent_lives = found
+            .held_parent
+            .as_ref()
+            .is_none_or(|pidfd| !wait_for(&[pidfd.as_fd()], Some(0)).contains(&true));
+        stat.parent == found.parent && parent_lives
+    }
+}
+
+/// The children of a process, of all its threads.
+pub fn children_of(pid: i32) -> Vec<i32> {
+    let Ok(threads) = std::fs::read_dir(format!("/proc/{pid}/task")) else {
+        return Vec::new();
+    };
+    let mut children = Vec::new();
+    for thread in threads.flatten() {
+        match std::fs::read_to_string(thread.path().join("children")) {
+            Ok(list) => children.extend(
+                list.split_whitespace()
+                    .filter_map(|p| p.parse::<i32>().ok()),
+            ),
+            Err(_) if thread.path().join("stat").exists() => return children_by_scan(pid),
+            Err(_) => {}
+        }
+    }
+    children
+}
+
+/// For kernels built without the lists of children.
+fn children_by_scan(parent: i32) -> Vec<i32> {
+    std::fs::read_dir("/proc")
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok())
+        .filter(|pid| Stat::of(*pid).is_some_and(|stat| stat.parent == parent))
+        .collect()
+}
+
+struct Stat {
+    name: String,
+    parent: i32,
+    ended: bool,
+}
+
+impl Stat {
+    fn of(pid: i32) -> Option<Stat> {
+        let text = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
+        Stat::parse(&String::from_utf8_lossy(&text))
+    }
+
+    /// `pid (name) state ppid …`, where the name may hold anything, parentheses too (proc_pid_stat(5)).
+    fn parse(text: &str) -> Option<Stat> {
+        let (open, close) = (text.find('(')?, text.rfind(')')?);
+        let name = text.get(open + 1..close)?.to_owned();
+        let mut fields = text.get(close + 1..)?.split_whitespace();
+        let state = fields.next()?;
+        Some(Stat {
+            name,
+            parent: fields.next()?.parse().ok()?,
+            ended: matches!(state, "Z" | "X"),
+        })
+    }
+}
+
+/// The effective user of a process; what cannot be read is root's.
+fn uid_of(pid: i32) -> u32 {
+    std::fs::read_to_string(format!("/proc/{pid}/status"))
+        .ok()
+        .and_then(|text| {
+            let line = text.lines().find_map(|line| line.strip_prefix("Uid:"))?;
+            line.split_whitespace().nth(1)?.parse().ok()
+        })
+        .unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_may_look_like_the_fields_behind_it() {
+        let stat = Stat::parse("12 (a) Z 1 (b)) S 7 12 12 0").unwrap();
+        assert_eq!(
+            (stat.name.as_str(), stat.parent, stat.ended),
+            ("a) Z 1 (b)", 7, false)
+        );
+        assert!(Stat::parse("12 (sh) Z 7 12").unwrap().ended);
+        assert!(Stat::parse("12 (sh").is_none());
+    }
+}
