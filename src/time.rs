@@ -37,6 +37,11 @@ impl Moment {
         Duration::from_nanos(self.0.saturating_sub(now.0))
     }
 
+    /// How long ago `earlier` was.
+    pub fn since(self, earlier: Moment) -> Duration {
+        Duration::from_nanos(self.0.saturating_sub(earlier.0))
+    }
+
     pub fn passed(self, now: Moment) -> bool {
         now >= self
     }
