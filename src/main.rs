@@ -4,7 +4,7 @@ mod cli;
 mod exit;
 mod lease;
 mod plan;
-mod supervise;
+mod report;
 mod sys;
 mod time;
 

@@ -52,7 +52,11 @@ impl Log {
         let text = clean(text);
         if self.json {
             let time = humantime::format_rfc3339_millis(std::time::SystemTime::now()).to_string();
-            let line = Line { time, level, message: &text };
+            let line = Line {
+                time,
+                level,
+                message: &text,
+            };
             if let Ok(line) = serde_json::to_string(&line) {
                 stderr(&format!("{line}\n"));
             }
@@ -84,7 +88,9 @@ fn ignore(_unheard: std::io::Result<()>) {}
 /// What comes from Redis or from other hosts never moves the cursor or forges a line: control characters, and
 /// those that turn the direction of text around, are replaced.
 pub fn clean(text: &str) -> String {
-    text.chars().map(|c| if hostile(c) { '\u{fffd}' } else { c }).collect()
+    text.chars()
+        .map(|c| if hostile(c) { '\u{fffd}' } else { c })
+        .collect()
 }
 
 fn hostile(c: char) -> bool {
@@ -98,7 +104,10 @@ mod tests {
 
     #[test]
     fn nothing_from_outside_moves_the_cursor() {
-        assert_eq!(clean("a\x1b[2Jb\nc\u{9b}d\u{202e}e"), "a\u{fffd}[2Jb\u{fffd}c\u{fffd}d\u{fffd}e");
+        assert_eq!(
+            clean("a\x1b[2Jb\nc\u{9b}d\u{202e}e"),
+            "a\u{fffd}[2Jb\u{fffd}c\u{fffd}d\u{fffd}e"
+        );
         assert_eq!(clean("héllo ☃"), "héllo ☃");
     }
 }

@@ -88,7 +88,16 @@ impl Keeper {
     ) -> Keeper {
         let (events, nudge) = to;
         let (commands, called) = from;
-        Keeper { store, wish, word, events, nudge, commands, called, started: false }
+        Keeper {
+            store,
+            wish,
+            word,
+            events,
+            nudge,
+            commands,
+            called,
+            started: false,
+        }
     }
 
     /// The whole life of the thread.
@@ -110,7 +119,15 @@ impl Keeper {
     }
 
     fn ask(&mut self) -> Answer {
-        let Keeper { store, wish, commands, called, events, nudge, .. } = self;
+        let Keeper {
+            store,
+            wish,
+            commands,
+            called,
+            events,
+            nudge,
+            ..
+        } = self;
         let mut cancelled = || {
             called.drain();
             // Nothing but Cancel makes sense before a grant, and a supervisor that is gone wants no lease.
@@ -135,34 +152,17 @@ impl Keeper {
         let mut backoff = Backoff::new();
         let mut next = self.wish.timing.renew_at(holding.sent);
         let mut lost = false;
+        // The clocks may have stood still: only what Redis says now counts, and silence is a loss.
+        let mut look = false;
         loop {
-            let command = self.next_command(if lost { Moment::FAR } else { next });
-            match command {
+            match self.next_command(if lost { Moment::FAR } else { next }) {
                 Some(Command::Release(finished)) => return self.release(&holding, &finished),
                 Some(Command::Abandon | Command::Cancel) => return self.store.hang_up(),
                 Some(Command::Started) => {
                     self.started = true;
                     continue;
                 }
-                Some(Command::Look) if lost => continue,
-                Some(Command::Look) => {
-                    // The clocks may have stood still: what Redis says now is the only thing that counts.
-                    match self.renew(&mut holding) {
-                        Ok(None) => {}
-                        Ok(Some(loss)) => {
-                            lost = true;
-                            self.say(Event::Lost(loss));
-                        }
-                        Err(trouble) if trouble.kind == Kind::Interrupted => self.called.notify(),
-                        Err(trouble) => {
-                            lost = true;
-                            self.say(Event::Retrying { text: trouble.text });
-                            self.say(Event::Lost(Loss::Expired));
-                        }
-                    }
-                    next = self.wish.timing.renew_at(holding.sent);
-                    continue;
-                }
+                Some(Command::Look) => look = true,
                 None => {}
             }
             if lost {
@@ -170,6 +170,7 @@ impl Keeper {
             }
             match self.renew(&mut holding) {
                 Ok(None) => {
+                    look = false;
                     backoff = Backoff::new();
                     next = self.wish.timing.renew_at(holding.sent);
                 }
@@ -177,6 +178,7 @@ impl Keeper {
                     lost = true;
                     self.say(Event::Lost(loss));
                 }
+                // A command came: it is read first, and the question asked again.
                 Err(trouble) if trouble.kind == Kind::Interrupted => next = Moment::now(),
                 Err(trouble) => {
                     // A right that was taken away does not come back by asking faster; it may by asking again.
@@ -184,6 +186,10 @@ impl Keeper {
                     self.say(Event::Retrying { text: trouble.text });
                     // Past the kill moment a renewal cannot be used any more: the word is final.
                     lost = self.word.get().is_none();
+                    if look {
+                        lost = true;
+                        self.say(Event::Lost(Loss::Expired));
+                    }
                 }
             }
         }
@@ -192,6 +198,8 @@ impl Keeper {
     /// A command, or None at the moment `until`. A supervisor that is gone counts as `Abandon`.
     fn next_command(&self, until: Moment) -> Option<Command> {
         loop {
+            // Silenced before the commands are read: one that comes in between rings again.
+            self.called.drain();
             match self.commands.try_recv() {
                 Ok(command) => return Some(command),
                 Err(mpsc::TryRecvError::Disconnected) => return Some(Command::Abandon),
@@ -200,7 +208,6 @@ impl Keeper {
             if !until_readable(&[self.called.fd()], until) {
                 return None;
             }
-            self.called.drain();
         }
     }
 
@@ -208,11 +215,16 @@ impl Keeper {
     fn renew(&mut self, holding: &mut Holding) -> Result<Option<Loss>, Trouble> {
         let timing = self.wish.timing;
         let now = Moment::now();
-        let until = now.after(timing.request_limit).min(holding.sent.after(timing.ttl));
+        let until = now
+            .after(timing.request_limit)
+            .min(holding.sent.after(timing.ttl));
         self.store.connect(until)?;
         let sent = Moment::now();
-        let answer = self.store.ask(&self.renewal(holding), until)?;
-        match answer {
+        let restore = self.started && !self.wish.names.is_raw();
+        match self
+            .store
+            .ask(&renewal(&self.wish, holding, restore), until)?
+        {
             Ok(renewed) => {
                 if !self.word.extend(timing.kill_at(sent)) {
                     return Ok(Some(Loss::Expired));
@@ -229,19 +241,31 @@ impl Keeper {
         }
     }
 
-    fn renewal<'a>(&'a self, holding: &'a Holding) -> Renew<'a> {
-        renewal(&self.wish, holding, self.started && !self.wish.names.is_raw())
-    }
-
     fn release(&mut self, holding: &Holding, finished: &Finished) {
-        self.called.drain();
         let end = Moment::now().after(RELEASE_LIMIT);
-        self.say(Event::Released(match give_back(&mut self.store, &self.wish, holding, Some(finished), end) {
+        let called = &self.called;
+        called.drain();
+        let calm = || {
+            called.drain();
+            true
+        };
+        let given = give_back(
+            &mut self.store,
+            &self.wish,
+            holding,
+            Some(finished),
+            end,
+            &calm,
+        );
+        self.say(Event::Released(match given {
             Ok(Ok(())) => Released::Done,
             Ok(Err(loss)) => Released::Lost(loss),
             Err(trouble) => Released::Unsure {
                 text: trouble.text,
-                lapses_in: holding.sent.after(self.wish.timing.ttl).remaining(Moment::now()),
+                lapses_in: holding
+                    .sent
+                    .after(self.wish.timing.ttl)
+                    .remaining(Moment::now()),
             },
         }));
         self.store.hang_up();
@@ -264,7 +288,7 @@ pub fn renewal<'a>(wish: &'a Wish, holding: &'a Holding, restore: bool) -> Renew
     }
 }
 
-/// Releases, again and again until `end`: the first try on the connection there is, each later one on a new one
+/// `calm` silences what interrupts, if nothing may interrupt this. Releases, again and again until `end`: the first try on the connection there is, each later one on a new one
 /// and marked as a resend, since the reply of the first may be what was lost.
 pub fn give_back(
     store: &mut Store,
@@ -272,10 +296,13 @@ pub fn give_back(
     holding: &Holding,
     finished: Option<&Finished>,
     end: Moment,
+    calm: &dyn Fn() -> bool,
 ) -> Result<Result<(), Loss>, Trouble> {
     let mut backoff = Backoff::new();
     let mut resend = false;
-    let kept = wish.min_hold.filter(|_| finished.is_some_and(|f| f.success || !wish.min_hold_on_success));
+    let kept = wish
+        .min_hold
+        .filter(|_| finished.is_some_and(|f| f.success || !wish.min_hold_on_success));
     let acquired_at_us = holding.grant.acquired_at_us;
     let run = finished.map(|finished| Run {
         finished,
@@ -298,12 +325,20 @@ pub fn give_back(
             unlost_until_us: (!wish.names.is_raw()).then_some(holding.expires_at_us),
             run,
         };
-        let until = Moment::now().after(wish.timing.request_limit.max(Duration::from_secs(1))).min(end);
+        let until = Moment::now()
+            .after(wish.timing.request_limit.max(Duration::from_secs(1)))
+            .min(end);
         let trouble = match store.ask(&request, until) {
             Ok(released) => return Ok(released),
             Err(trouble) => trouble,
         };
         resend |= trouble.sent;
+        if trouble.kind == Kind::Interrupted {
+            if calm() && !end.passed(Moment::now()) {
+                continue;
+            }
+            return Err(trouble);
+        }
         let next = Moment::now().after(backoff.next());
         if next.passed(end) || end <= next || matches!(trouble.kind, Kind::Denied | Kind::Config) {
             return Err(trouble);

@@ -74,11 +74,16 @@ pub fn write(path: &Path, report: &Report) -> io::Result<()> {
     let mut text = serde_json::to_string(report)?;
     text.push('\n');
     if special(path) {
-        return fs::OpenOptions::new().append(true).open(path)?.write_all(text.as_bytes());
+        return fs::OpenOptions::new()
+            .append(true)
+            .open(path)?
+            .write_all(text.as_bytes());
     }
     let beside = beside(path)?;
     let mut file = create(&beside)?;
-    let written = file.write_all(text.as_bytes()).and_then(|()| fs::rename(&beside, path));
+    let written = file
+        .write_all(text.as_bytes())
+        .and_then(|()| fs::rename(&beside, path));
     if written.is_err() {
         return fs::remove_file(&beside).and(written);
     }
@@ -90,9 +95,14 @@ fn special(path: &Path) -> bool {
 }
 
 fn beside(path: &Path) -> io::Result<PathBuf> {
-    let name = path.file_name().ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "not a file name"))?;
+    let name = path
+        .file_name()
+        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "not a file name"))?;
     if path.is_dir() {
-        return Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a directory"));
+        return Err(io::Error::new(
+            io::ErrorKind::IsADirectory,
+            "it is a directory",
+        ));
     }
     let mut own = name.to_owned();
     own.push(format!(".{}", std::process::id()));
@@ -100,7 +110,12 @@ fn beside(path: &Path) -> io::Result<PathBuf> {
 }
 
 fn create(path: &Path) -> io::Result<fs::File> {
-    fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o644).open(path)
+    fs::OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o644)
+        .open(path)
 }
 
 #[cfg(test)]

@@ -55,9 +55,13 @@ impl WaitingLine {
 }
 
 fn sentence(key: &str, refusal: &Refusal) -> String {
-    let place = refusal
-        .place()
-        .map(|place| format!("waiting, {} of {}: ", place.ahead + 1, place.waiting.max(place.ahead + 1)));
+    let place = refusal.place().map(|place| {
+        format!(
+            "waiting, {} of {}: ",
+            place.ahead + 1,
+            place.waiting.max(place.ahead + 1)
+        )
+    });
     let why = match refusal {
         Refusal::Queued { .. } => format!("{key} is free, and others come first"),
         other => words::refusal(key, other),
@@ -90,12 +94,21 @@ mod tests {
     fn the_line_begins_with_the_place() {
         let refusal = Refusal::Held {
             holder: Some(Holder {
-                who: Identity { host: "h".into(), pid: 1, user: "u".into(), label: "l".into() },
+                who: Identity {
+                    host: "h".into(),
+                    pid: 1,
+                    user: "u".into(),
+                    label: "l".into(),
+                },
                 since_us: 0,
             }),
             held: Some(Duration::from_secs(10)),
             remaining: Some(Duration::from_secs(20)),
-            place: Some(Place { ahead: 1, waiting: 3, ticket: 7 }),
+            place: Some(Place {
+                ahead: 1,
+                waiting: 3,
+                ticket: 7,
+            }),
         };
         assert_eq!(
             sentence("k", &refusal),

@@ -42,30 +42,54 @@ fn holder(holder: Option<&Holder>) -> String {
 /// Why the lease was not granted: one line.
 pub fn refusal(key: &str, refusal: &Refusal) -> String {
     match refusal {
-        Refusal::Held { holder: by, held, remaining, .. } => {
-            let age = held.map(|age| format!(" for {}", span(age))).unwrap_or_default();
+        Refusal::Held {
+            holder: by,
+            held,
+            remaining,
+            ..
+        } => {
+            let age = held
+                .map(|age| format!(" for {}", span(age)))
+                .unwrap_or_default();
             let left = remaining.map_or_else(
                 || "its key has no TTL and will not lapse by itself".to_owned(),
                 |left| format!("{} left unless renewed", span(left)),
             );
             format!("{key} is held by {}{age}; {left}", holder(by.as_ref()))
         }
-        Refusal::Cooling { last, remaining, .. } => {
-            let by = last.as_ref().map(|last| format!(" after the run of {}", who(&last.who))).unwrap_or_default();
-            format!("{key} is cooling{by} (--min-hold); free in {}", span(*remaining))
+        Refusal::Cooling {
+            last, remaining, ..
+        } => {
+            let by = last
+                .as_ref()
+                .map(|last| format!(" after the run of {}", who(&last.who)))
+                .unwrap_or_default();
+            format!(
+                "{key} is cooling{by} (--min-hold); free in {}",
+                span(*remaining)
+            )
         }
         Refusal::Broken { by, remaining, .. } => format!(
             "{key} was broken{}; kept free of a second job for {} until the first is surely stopped",
-            by.as_ref().map(|by| format!(" by {by}")).unwrap_or_default(),
+            by.as_ref()
+                .map(|by| format!(" by {by}"))
+                .unwrap_or_default(),
             span(*remaining)
         ),
         Refusal::Queued { waiting, .. } => format!(
             "{key} is free, and {waiting} {} first; use --wait to queue",
-            if *waiting == 1 { "waiter comes" } else { "waiters come" }
+            if *waiting == 1 {
+                "waiter comes"
+            } else {
+                "waiters come"
+            }
         ),
         Refusal::AlreadyDone { host, next } => format!(
             "{key} was already done in this period{}; the next begins in {} (--once-per)",
-            host.as_ref().filter(|host| !host.is_empty()).map(|host| format!(" by {host}")).unwrap_or_default(),
+            host.as_ref()
+                .filter(|host| !host.is_empty())
+                .map(|host| format!(" by {host}"))
+                .unwrap_or_default(),
             span(*next)
         ),
         Refusal::Limit { .. } => format!("{key} is in use with another --limit"),
@@ -83,10 +107,15 @@ pub fn limit(key: &str, asked: u8, kept: u8) -> String {
 pub fn loss(key: &str, loss: &Loss) -> String {
     match loss {
         Loss::Gone => format!("the lease on {key} was lost: Redis no longer has its key"),
-        Loss::Taken(by) => format!("the lease on {key} was lost: it is now held by {}", holder(by.as_ref())),
+        Loss::Taken(by) => format!(
+            "the lease on {key} was lost: it is now held by {}",
+            holder(by.as_ref())
+        ),
         Loss::Broken { by } => format!(
             "the lease on {key} was broken by {}",
-            by.as_deref().filter(|by| !by.is_empty()).unwrap_or("an operator")
+            by.as_deref()
+                .filter(|by| !by.is_empty())
+                .unwrap_or("an operator")
         ),
         Loss::Expired => format!("the lease on {key} could not be renewed in time"),
     }
@@ -98,8 +127,12 @@ mod tests {
     use crate::lease::Place;
 
     fn ana() -> Holder {
-        let who =
-            Identity { host: "web1".into(), pid: 4242, user: "ana".into(), label: "import.sh".into() };
+        let who = Identity {
+            host: "web1".into(),
+            pid: 4242,
+            user: "ana".into(),
+            label: "import.sh".into(),
+        };
         Holder { who, since_us: 0 }
     }
 
@@ -118,13 +151,22 @@ mod tests {
             holder: Some(ana()),
             held: Some(Duration::from_secs(123)),
             remaining: Some(Duration::from_secs(27)),
-            place: Some(Place { ahead: 0, waiting: 1, ticket: 1 }),
+            place: Some(Place {
+                ahead: 0,
+                waiting: 1,
+                ticket: 1,
+            }),
         };
         assert_eq!(
             refusal("k", &held),
             "k is held by ana@web1 (pid 4242, import.sh) for 2m 3s; 27s left unless renewed"
         );
-        let foreign = Refusal::Held { holder: None, held: None, remaining: None, place: None };
+        let foreign = Refusal::Held {
+            holder: None,
+            held: None,
+            remaining: None,
+            place: None,
+        };
         assert_eq!(
             refusal("k", &foreign),
             "k is held by another client; its key has no TTL and will not lapse by itself"
@@ -138,7 +180,12 @@ mod tests {
             "the lease on k was lost: it is now held by ana@web1 (pid 4242, import.sh)"
         );
         assert_eq!(
-            loss("k", &Loss::Broken { by: Some("eve@ops".into()) }),
+            loss(
+                "k",
+                &Loss::Broken {
+                    by: Some("eve@ops".into())
+                }
+            ),
             "the lease on k was broken by eve@ops"
         );
     }

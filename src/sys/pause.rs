@@ -14,7 +14,10 @@ pub fn until_readable(fds: &[BorrowedFd<'_>], until: Moment) -> bool {
     loop {
         let left = until.remaining(Moment::now());
         let millis = i32::try_from(left.as_nanos().div_ceil(1_000_000)).unwrap_or(i32::MAX);
-        let mut set: Vec<PollFd<'_>> = fds.iter().map(|fd| PollFd::new(*fd, PollFlags::POLLIN)).collect();
+        let mut set: Vec<PollFd<'_>> = fds
+            .iter()
+            .map(|fd| PollFd::new(*fd, PollFlags::POLLIN))
+            .collect();
         let timeout = PollTimeout::try_from(millis).unwrap_or(PollTimeout::MAX);
         match poll(&mut set, timeout) {
             Ok(ready) if ready > 0 => return true,

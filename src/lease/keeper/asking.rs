@@ -124,17 +124,29 @@ impl<'a> Asking<'a> {
     /// One question, on a connection with a token of its own.
     fn ask(&mut self, end: Option<Moment>) -> (Moment, Result<Result<Grant, Refusal>, Trouble>) {
         let now = Moment::now();
-        let bound = |moment: Moment| if self.reached { moment.min(end.unwrap_or(Moment::FAR)) } else { moment };
+        let bound = |moment: Moment| {
+            if self.reached {
+                moment.min(end.unwrap_or(Moment::FAR))
+            } else {
+                moment
+            }
+        };
         // A wait that has just ended still needs a moment to hear the answer.
         let floor = now.after(Duration::from_millis(20));
-        if let Err(trouble) = self.store.connect(bound(now.after(self.wish.connect_limit)).max(floor)) {
+        if let Err(trouble) = self
+            .store
+            .connect(bound(now.after(self.wish.connect_limit)).max(floor))
+        {
             return (now, Err(trouble));
         }
         if self.store.attempt() != self.attempt {
             self.attempt = self.store.attempt();
             self.token = Token::fresh();
         }
-        let waiting = end.map(|_| Waiting { id: &self.waiter, ticket: self.ticket });
+        let waiting = end.map(|_| Waiting {
+            id: &self.waiter,
+            ticket: self.ticket,
+        });
         let question = Acquire {
             names: &self.wish.names,
             identity: &self.wish.identity,
@@ -160,8 +172,12 @@ impl<'a> Asking<'a> {
     /// The reply of an attempt is lost. A release of its token goes behind it on the same connection, best effort.
     fn abandon_attempt(&mut self) {
         let token = std::mem::replace(&mut self.token, Token::fresh());
-        let undo =
-            Leave { names: &self.wish.names, limit: self.wish.limit, waiter: None, tokens: &[token.clone()] };
+        let undo = Leave {
+            names: &self.wish.names,
+            limit: self.wish.limit,
+            waiter: None,
+            tokens: &[token.clone()],
+        };
         self.store.write_behind(&undo);
         self.unsure.push(token);
         self.attempt = 0;
@@ -170,29 +186,33 @@ impl<'a> Asking<'a> {
     /// A grant is taken if it is young enough to be lived under.
     fn accept(&mut self, grant: Grant, sent: Moment) -> Result<Holding, Declined> {
         let timing = self.wish.timing;
-        let mut holding =
-            Holding {
-                expires_at_us: grant.expires_at_us,
-                grant,
-                token: self.token.clone(),
-                sent,
-                began: Moment::now(),
-            };
+        let mut holding = Holding {
+            expires_at_us: grant.expires_at_us,
+            grant,
+            token: self.token.clone(),
+            sent,
+            began: Moment::now(),
+        };
         if (self.cancelled)() {
             self.undo(&holding);
             return Err(Declined::Final(self.leave()));
         }
         if Moment::now() > sent.after(timing.ttl / 3) {
             let again = Moment::now();
-            let answer =
-                self.store.ask(&renewal(self.wish, &holding, false), again.after(timing.request_limit));
+            let answer = self.store.ask(
+                &renewal(self.wish, &holding, false),
+                again.after(timing.request_limit),
+            );
             match answer {
                 Ok(Ok(renewed)) => {
                     holding.sent = again;
                     holding.expires_at_us = renewed.expires_at_us;
                 }
                 Ok(Err(_)) => {
-                    return Err(Declined::For(late(self.store, "the lease had lapsed when its grant arrived")));
+                    return Err(Declined::For(late(
+                        self.store,
+                        "the lease had lapsed when its grant arrived",
+                    )));
                 }
                 Err(trouble) => {
                     self.undo(&holding);
@@ -202,13 +222,19 @@ impl<'a> Asking<'a> {
         }
         if timing.stop_at(holding.sent).remaining(Moment::now()) < timing.request_limit {
             self.undo(&holding);
-            return Err(Declined::For(late(self.store, "the grant arrived too late to be used")));
+            return Err(Declined::For(late(
+                self.store,
+                "the grant arrived too late to be used",
+            )));
         }
         if let Some((wanted, limit)) = self.wish.replicas
             && let Err(text) = self.replicated(wanted, limit)
         {
             self.undo(&holding);
-            return Err(Declined::Final(Answer::Failed { exit: Exit::Unavailable, text }));
+            return Err(Declined::Final(Answer::Failed {
+                exit: Exit::Unavailable,
+                text,
+            }));
         }
         Ok(holding)
     }
@@ -216,7 +242,10 @@ impl<'a> Asking<'a> {
     fn replicated(&mut self, wanted: u32, limit: Duration) -> Result<(), String> {
         let millis = limit.as_millis().max(1).to_string();
         let until = Moment::now().after(limit + self.wish.timing.request_limit);
-        let reply = self.store.command(&[b"WAIT", wanted.to_string().as_bytes(), millis.as_bytes()], until);
+        let reply = self.store.command(
+            &[b"WAIT", wanted.to_string().as_bytes(), millis.as_bytes()],
+            until,
+        );
         let place = self.store.target().describe();
         match reply.map_err(|trouble| trouble.text)?.unsigned() {
             Ok(got) if got >= u64::from(wanted) => Ok(()),
@@ -224,13 +253,15 @@ impl<'a> Asking<'a> {
                 "{got} of {wanted} replicas of {place} confirmed the lease within {}; it was given back",
                 humantime::format_duration(limit)
             )),
-            Err(_) => Err(format!("{place} answered WAIT with something else than a number; the lease was given back")),
+            Err(_) => Err(format!(
+                "{place} answered WAIT with something else than a number; the lease was given back"
+            )),
         }
     }
 
     fn undo(&mut self, holding: &Holding) {
         let end = Moment::now().after(self.wish.timing.request_limit);
-        if give_back(self.store, self.wish, holding, None, end).is_err() {
+        if give_back(self.store, self.wish, holding, None, end, &|| false).is_err() {
             self.unsure.push(holding.token.clone());
         }
         self.attempt = 0;
@@ -273,8 +304,13 @@ impl<'a> Asking<'a> {
     /// How long nothing can change without a wake-up.
     fn patience(&self) -> Duration {
         let known = match &self.last {
-            Some(Refusal::Held { remaining: Some(left), .. }) => *left + AFTER_TTL,
-            Some(Refusal::Cooling { remaining, .. } | Refusal::Broken { remaining, .. }) => *remaining + AFTER_TTL,
+            Some(Refusal::Held {
+                remaining: Some(left),
+                ..
+            }) => *left + AFTER_TTL,
+            Some(Refusal::Cooling { remaining, .. } | Refusal::Broken { remaining, .. }) => {
+                *remaining + AFTER_TTL
+            }
             Some(Refusal::Queued { turn, .. }) => *turn + AFTER_TTL,
             _ => HEARTBEAT,
         };
@@ -315,8 +351,18 @@ impl<'a> Asking<'a> {
     }
 
     /// Some, if there is no use in asking again.
-    fn troubled(&mut self, trouble: &Trouble, end: Option<Moment>, backoff: &mut Backoff) -> Option<Answer> {
-        let fail = |exit, text: &str| Some(Answer::Failed { exit, text: text.to_owned() });
+    fn troubled(
+        &mut self,
+        trouble: &Trouble,
+        end: Option<Moment>,
+        backoff: &mut Backoff,
+    ) -> Option<Answer> {
+        let fail = |exit, text: &str| {
+            Some(Answer::Failed {
+                exit,
+                text: text.to_owned(),
+            })
+        };
         if !matches!(trouble.kind, Kind::Again) {
             return fail(exit_of(trouble.kind), &trouble.text);
         }
@@ -331,10 +377,16 @@ impl<'a> Asking<'a> {
             return fail(Exit::Unavailable, &trouble.text);
         }
         if self.reached {
-            (self.tell)(Event::Retrying { text: trouble.text.clone() });
+            (self.tell)(Event::Retrying {
+                text: trouble.text.clone(),
+            });
         }
         until_readable(&[self.interrupt], next);
-        if (self.cancelled)() { Some(self.leave()) } else { None }
+        if (self.cancelled)() {
+            Some(self.leave())
+        } else {
+            None
+        }
     }
 
     fn leave(&mut self) -> Answer {
@@ -369,7 +421,11 @@ enum Declined {
 }
 
 fn late(store: &Store, what: &str) -> Trouble {
-    Trouble { kind: Kind::Again, text: format!("{what} ({})", store.target().describe()), sent: false }
+    Trouble {
+        kind: Kind::Again,
+        text: format!("{what} ({})", store.target().describe()),
+        sent: false,
+    }
 }
 
 /// A random part of a time: random enough to spread hosts.
