@@ -5,7 +5,50 @@ mod exit;
 mod lease;
 mod plan;
 mod report;
+mod run;
+mod supervise;
 mod sys;
 mod time;
 
-fn main() {}
+use std::process::ExitCode;
+
+use cli::{Stopped, Verb};
+use exit::Exit;
+use plan::Refused;
+use plan::run::RunPlan;
+use plan::source::Source;
+use report::{Level, Log};
+
+fn main() -> ExitCode {
+    let exit = match cli::read(std::env::args_os()) {
+        Ok(verb) => act(verb),
+        Err(Stopped::Asked(text)) => shown(&text),
+        Err(Stopped::Lost(help)) => {
+            report::stderr(&help);
+            Exit::Usage
+        }
+        Err(Stopped::Usage(text)) => refused(&Refused::usage(text)),
+    };
+    if let Exit::Signal(signal) = exit {
+        // As process 1 it cannot die of a signal, and goes on to the number.
+        sys::signals::repeat_death(signal);
+    }
+    ExitCode::from(exit.code())
+}
+
+fn act(verb: Verb) -> Exit {
+    let source = Source::process();
+    match verb {
+        Verb::Run(typed) => RunPlan::new(&typed, &source).map_or_else(|why| refused(&why), run::run),
+        _ => refused(&Refused::usage("this command is not there yet")),
+    }
+}
+
+fn refused(why: &Refused) -> Exit {
+    Log::default().say(Level::Error, &why.text);
+    why.exit
+}
+
+fn shown(text: &str) -> Exit {
+    if report::stdout(text).is_ok() { Exit::Done } else { Exit::Failed }
+}

@@ -15,9 +15,9 @@ use serde::Serialize;
 pub enum Level {
     /// Only with `-v`.
     Info,
-    /// Unless `--quiet`.
+    /// Refusals and notes: unless `--quiet`.
     Warning,
-    /// Why the job did not run, or was stopped: unless `--quiet`.
+    /// Why the job did not run, or was stopped: always.
     Error,
 }
 
@@ -40,15 +40,15 @@ impl Log {
     pub fn say(self, level: Level, text: &str) {
         let heard = match level {
             Level::Info => self.verbose,
-            Level::Warning | Level::Error => !self.quiet,
+            Level::Warning => !self.quiet,
+            Level::Error => true,
         };
         if heard {
             self.write(level, text);
         }
     }
 
-    /// A usage error is said even with `--quiet`: there is no other trace of it.
-    pub fn write(self, level: Level, text: &str) {
+    fn write(self, level: Level, text: &str) {
         let text = clean(text);
         if self.json {
             let time = humantime::format_rfc3339_millis(std::time::SystemTime::now()).to_string();

@@ -100,8 +100,9 @@ impl Keeper {
         }
     }
 
-    /// The whole life of the thread.
-    pub fn run(mut self) {
+    /// The whole life of the thread. `otherwise` takes over if no usable answer came, for a user who would rather
+    /// run without a lease.
+    pub fn run(mut self, otherwise: Option<fn(&Keeper)>) {
         match self.ask() {
             Answer::Granted(holding) => {
                 self.word.arm(self.wish.timing.kill_at(holding.sent));
@@ -113,6 +114,12 @@ impl Keeper {
                 self.keep(holding);
             }
             Answer::Refused(refusal) => self.say(Event::Refused(refusal)),
+            Answer::Failed { exit: Exit::Unavailable, text } if otherwise.is_some() => {
+                self.say(Event::Retrying { text });
+                if let Some(otherwise) = otherwise {
+                    otherwise(&self);
+                }
+            }
             Answer::Failed { exit, text } => self.say(Event::Failed { exit, text }),
             Answer::Cancelled => self.say(Event::Left),
         }
@@ -141,7 +148,7 @@ impl Keeper {
         Asking::new(store, wish, called.fd(), &mut cancelled, &mut tell).run()
     }
 
-    fn say(&self, event: Event) {
+    pub fn say(&self, event: Event) {
         // A supervisor that no longer listens has ended the run: the lease is left to its TTL.
         if self.events.send(event).is_ok() {
             self.nudge.notify();
@@ -196,7 +203,7 @@ impl Keeper {
     }
 
     /// A command, or None at the moment `until`. A supervisor that is gone counts as `Abandon`.
-    fn next_command(&self, until: Moment) -> Option<Command> {
+    pub fn next_command(&self, until: Moment) -> Option<Command> {
         loop {
             // Silenced before the commands are read: one that comes in between rings again.
             self.called.drain();

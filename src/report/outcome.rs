@@ -22,18 +22,18 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// The word in the report, and in the record of the last run.
-    pub fn word(self) -> &'static str {
-        match self {
-            Outcome::Completed => "completed",
-            Outcome::Signalled => "signalled",
-            Outcome::Lost => "lost",
-            Outcome::Broken => "broken",
-            Outcome::MaxRun => "max_run",
-            Outcome::Refused => "refused",
-            Outcome::AlreadyDone => "already_done",
-            Outcome::Unavailable => "unavailable",
-            Outcome::NotStarted => "not_started",
+    /// By its word in the record of the last run.
+    pub fn of(word: &str) -> Outcome {
+        match word {
+            "completed" => Outcome::Completed,
+            "signalled" => Outcome::Signalled,
+            "lost" => Outcome::Lost,
+            "broken" => Outcome::Broken,
+            "max_run" => Outcome::MaxRun,
+            "refused" => Outcome::Refused,
+            "already_done" => Outcome::AlreadyDone,
+            "unavailable" => Outcome::Unavailable,
+            _ => Outcome::NotStarted,
         }
     }
 }
