@@ -39,7 +39,9 @@ fn main() -> ExitCode {
 fn act(verb: Verb) -> Exit {
     let source = Source::process();
     match verb {
-        Verb::Run(typed) => RunPlan::new(&typed, &source).map_or_else(|why| refused(&why), run::run),
+        Verb::Run(typed) => {
+            RunPlan::new(&typed, &source).map_or_else(|why| refused(&why), run::run)
+        }
         _ => refused(&Refused::usage("this command is not there yet")),
     }
 }
@@ -50,5 +52,9 @@ fn refused(why: &Refused) -> Exit {
 }
 
 fn shown(text: &str) -> Exit {
-    if report::stdout(text).is_ok() { Exit::Done } else { Exit::Failed }
+    if report::stdout(text).is_ok() {
+        Exit::Done
+    } else {
+        Exit::Failed
+    }
 }

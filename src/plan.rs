@@ -14,6 +14,7 @@ use crate::cli::values::WaitFor;
 use crate::cli::words::{LogFormat, Voice as TypedVoice};
 use crate::exit::Exit;
 use crate::lease::names::{Key, Names, Prefix, RawKey};
+pub use crate::lease::policy::Wait;
 use source::Source;
 
 /// Why a command does not begin: 64 for what was typed (or a variable says), 78 for a file.
@@ -54,14 +55,6 @@ pub struct Voice {
     pub quiet: bool,
     pub verbose: bool,
     pub json: bool,
-}
-
-/// How long to wait for a lease.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wait {
-    No,
-    For(Duration),
-    Forever,
 }
 
 /// How long the record of the last run is kept.

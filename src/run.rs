@@ -29,7 +29,11 @@ use ending::Story;
 use environment::Environment;
 
 pub fn run(plan: RunPlan) -> Exit {
-    let log = Log { quiet: plan.voice.quiet, verbose: plan.voice.verbose, json: plan.voice.json };
+    let log = Log {
+        quiet: plan.voice.quiet,
+        verbose: plan.voice.verbose,
+        json: plan.voice.json,
+    };
     for warning in &plan.connection.warnings {
         log.say(Level::Warning, warning);
     }
@@ -37,7 +41,10 @@ pub fn run(plan: RunPlan) -> Exit {
         && let Err(error) = outcome::writable(path)
     {
         let path = path.display();
-        log.say(Level::Error, &format!("cannot write --report {path}: {error}; the job was not started"));
+        log.say(
+            Level::Error,
+            &format!("cannot write --report {path}: {error}; the job was not started"),
+        );
         return Exit::Config;
     }
     match supervised(&plan, log) {
@@ -62,7 +69,9 @@ fn supervised(plan: &RunPlan, log: Log) -> anyhow::Result<Story> {
         user: host::user(),
         label: plan.label.clone(),
     };
-    let job = Job { argv: plan.argv.clone() };
+    let job = Job {
+        argv: plan.argv.clone(),
+    };
     let supervisor = crate::supervise::prepare(job, policy(plan))?;
     let environment = Environment::new(plan);
     let began = Moment::now();
@@ -114,8 +123,13 @@ fn keep(
         limit: plan.limit,
         min_hold: plan.min_hold,
         min_hold_on_success: plan.min_hold_on_success,
-        once_per: plan.once_per.map(|period| OncePer { period: period.every, offset: period.offset }),
-        replicas: plan.replicas.map(|replicas| (replicas.count, replicas.timeout)),
+        once_per: plan.once_per.map(|period| OncePer {
+            period: period.every,
+            offset: period.offset,
+        }),
+        replicas: plan
+            .replicas
+            .map(|replicas| (replicas.count, replicas.timeout)),
         retain: plan.retain,
         connect_limit: plan.connection.connect_timeout,
         splay: plan.splay,
@@ -129,10 +143,12 @@ fn keep(
     );
     let enclosing = plan.enclosing.clone();
     let unleased = plan.if_unreachable == IfUnreachable::Run;
-    thread::Builder::new().name("keeper".to_owned()).spawn(move || match enclosing {
-        Some(enclosing) => stand_in::under(keeper, &enclosing),
-        None => keeper.run(unleased.then_some(stand_in::unleased)),
-    })?;
+    thread::Builder::new()
+        .name("keeper".to_owned())
+        .spawn(move || match enclosing {
+            Some(enclosing) => stand_in::under(keeper, &enclosing),
+            None => keeper.run(unleased.then_some(stand_in::unleased)),
+        })?;
     let tell = move |command| {
         // A keeper that is gone has said its last word already.
         if to_keeper.send(command).is_ok() {

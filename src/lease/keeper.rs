@@ -9,6 +9,7 @@ use std::time::Duration;
 use crate::exit::Exit;
 use crate::lease::dialog::{Command, Event, Released};
 use crate::lease::names::Names;
+use crate::lease::policy::Wait;
 use crate::lease::protocol::acquire::OncePer;
 use crate::lease::protocol::release::{Release, Run};
 use crate::lease::protocol::renew::Renew;
@@ -20,14 +21,6 @@ use crate::sys::word::Word;
 use crate::time::{Backoff, Moment, Timing};
 
 pub use asking::{Answer, Asking};
-
-/// How long a waiting run waits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wait {
-    No,
-    For(Duration),
-    Forever,
-}
 
 /// What is asked for.
 #[derive(Clone, Debug)]
@@ -114,7 +107,10 @@ impl Keeper {
                 self.keep(holding);
             }
             Answer::Refused(refusal) => self.say(Event::Refused(refusal)),
-            Answer::Failed { exit: Exit::Unavailable, text } if otherwise.is_some() => {
+            Answer::Failed {
+                exit: Exit::Unavailable,
+                text,
+            } if otherwise.is_some() => {
                 self.say(Event::Retrying { text });
                 if let Some(otherwise) = otherwise {
                     otherwise(&self);

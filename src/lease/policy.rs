@@ -35,3 +35,11 @@ pub enum IfUnreachable {
     /// 0, and the job does not run.
     Skip,
 }
+
+/// `--wait`: how long to wait for a lease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wait {
+    No,
+    For(std::time::Duration),
+    Forever,
+}

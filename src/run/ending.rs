@@ -24,7 +24,13 @@ pub struct Story {
 
 impl Story {
     pub fn new(plan: RunPlan, began: Moment) -> Story {
-        Story { plan, began, ending: Ending::new(), trouble: None, silent_server: false }
+        Story {
+            plan,
+            began,
+            ending: Ending::new(),
+            trouble: None,
+            silent_server: false,
+        }
     }
 
     /// A word on the way. `held`: the lease was granted.
@@ -39,23 +45,34 @@ impl Story {
             Notice::Waiting(_) => return,
             Notice::Restored => (
                 Level::Warning,
-                format!("Redis had lost the lease on {key}; nobody held it since, and it was written again"),
+                format!(
+                    "Redis had lost the lease on {key}; nobody held it since, and it was written again"
+                ),
             ),
             Notice::Retrying(text) => {
                 self.trouble = Some(text.clone());
                 // A waiting person wants to know that nothing can be heard; a renewal has time to be tried again.
                 let first = !std::mem::replace(&mut self.silent_server, true);
-                let level = if first && !held { Level::Warning } else { Level::Info };
+                let level = if first && !held {
+                    Level::Warning
+                } else {
+                    Level::Info
+                };
                 (level, format!("{text}; trying again"))
             }
             Notice::Lost(loss) => (Level::Error, self.lost(loss)),
             Notice::MaxRun => {
                 let limit = self.plan.max_run.map(span).unwrap_or_default();
-                (Level::Error, format!("the job ran for {limit} (--max-run); stopping it"))
+                (
+                    Level::Error,
+                    format!("the job ran for {limit} (--max-run); stopping it"),
+                )
             }
             Notice::Leftovers(members) => {
-                let names: Vec<String> =
-                    members.iter().map(|one| format!("{} (pid {})", one.name, one.pid)).collect();
+                let names: Vec<String> = members
+                    .iter()
+                    .map(|one| format!("{} (pid {})", one.name, one.pid))
+                    .collect();
                 let text = format!(
                     "the job ended and left {}; stopping {} (--leftovers)",
                     names.join(", "),
@@ -65,20 +82,24 @@ impl Story {
             }
             Notice::Stopped => (Level::Info, "nothing of the job is left".to_owned()),
             Notice::Unkillable(survivors) => {
-                let names: Vec<String> =
-                    survivors.iter().map(|one| format!("pid {} of uid {}", one.pid, one.uid)).collect();
+                let names: Vec<String> = survivors
+                    .iter()
+                    .map(|one| format!("pid {} of uid {}", one.pid, one.uid))
+                    .collect();
                 let text = format!(
                     "{} cannot be killed by this user and may still run; the lease on {key} is left to its TTL",
                     names.join(", ")
                 );
                 (Level::Error, text)
             }
-            Notice::GuardDied => {
-                (Level::Error, "the guard of the job died; the job was killed".to_owned())
-            }
-            Notice::GuardHung => {
-                (Level::Error, "the guard of the job did not answer; the job was killed".to_owned())
-            }
+            Notice::GuardDied => (
+                Level::Error,
+                "the guard of the job died; the job was killed".to_owned(),
+            ),
+            Notice::GuardHung => (
+                Level::Error,
+                "the guard of the job did not answer; the job was killed".to_owned(),
+            ),
         };
         log.say(level, &text);
     }
@@ -113,7 +134,10 @@ impl Story {
         }
         if let Some(text) = &ending.failed {
             if self.skipped() {
-                log.say(Level::Warning, &format!("{text}; the job was skipped (--if-unreachable skip)"));
+                log.say(
+                    Level::Warning,
+                    &format!("{text}; the job was skipped (--if-unreachable skip)"),
+                );
             } else {
                 log.say(Level::Error, text);
             }
@@ -156,10 +180,15 @@ impl Story {
     }
 
     pub fn write_report(&self, log: Log) {
-        let Some(path) = &self.plan.report else { return };
+        let Some(path) = &self.plan.report else {
+            return;
+        };
         if let Err(error) = outcome::write(path, &self.report()) {
             let path = path.display();
-            log.say(Level::Error, &format!("cannot write --report {path}: {error}"));
+            log.say(
+                Level::Error,
+                &format!("cannot write --report {path}: {error}"),
+            );
         }
     }
 
@@ -191,7 +220,10 @@ impl Story {
             held_ms: held.map(millis),
             renewals: u64::from(ending.renewals),
             restored: u64::from(ending.restored),
-            message: lost.or(refused).or_else(|| ending.failed.clone()).or_else(|| self.unsure()),
+            message: lost
+                .or(refused)
+                .or_else(|| ending.failed.clone())
+                .or_else(|| self.unsure()),
         }
     }
 

@@ -32,7 +32,10 @@ impl Environment {
     pub fn of(&self, grant: &Grant, token: &Token) -> Vec<(OsString, OsString)> {
         let held = grant.slot > 0;
         let only = |text: String| if held { text } else { String::new() };
-        let ttl_ms = self.enclosing.as_ref().map_or(self.ttl_ms, |enclosing| enclosing.ttl_ms);
+        let ttl_ms = self
+            .enclosing
+            .as_ref()
+            .map_or(self.ttl_ms, |enclosing| enclosing.ttl_ms);
         let acquired_at_ms = grant.acquired_at_us / 1000;
         let mut set = vec![
             ("REDLEASE_HELD", held.to_string()),
@@ -55,6 +58,8 @@ impl Environment {
             });
             set.push(("REDLEASE_STACK", stack));
         }
-        set.into_iter().map(|(name, value)| (name.into(), value.into())).collect()
+        set.into_iter()
+            .map(|(name, value)| (name.into(), value.into()))
+            .collect()
     }
 }

@@ -18,7 +18,10 @@ use crate::time::{Backoff, Moment};
 pub fn under(mut keeper: Keeper, enclosing: &Enclosing) {
     let Ok(token) = enclosing.token.parse::<Token>() else {
         let text = "REDLEASE_STACK in the environment has no valid token: unset it".to_owned();
-        return keeper.say(Event::Failed { exit: Exit::Usage, text });
+        return keeper.say(Event::Failed {
+            exit: Exit::Usage,
+            text,
+        });
     };
     let limit = keeper.wish.timing.request_limit;
     let end = Moment::now().after(limit);
@@ -37,7 +40,10 @@ pub fn under(mut keeper: Keeper, enclosing: &Enclosing) {
                 let wait = backoff.next();
                 if trouble.kind != Kind::Again || now.after(wait) >= end {
                     let exit = exit_of(trouble.kind);
-                    return keeper.say(Event::Failed { exit, text: trouble.text });
+                    return keeper.say(Event::Failed {
+                        exit,
+                        text: trouble.text,
+                    });
                 }
                 std::thread::sleep(wait);
             }
@@ -63,7 +69,10 @@ pub fn under(mut keeper: Keeper, enclosing: &Enclosing) {
             let text = format!(
                 "{why}, and this command ran under it (REDLEASE_STACK); a daemon or a terminal that inherited the variable must unset it"
             );
-            keeper.say(Event::Failed { exit: Exit::Lost, text });
+            keeper.say(Event::Failed {
+                exit: Exit::Lost,
+                text,
+            });
         }
     }
 }
@@ -71,13 +80,23 @@ pub fn under(mut keeper: Keeper, enclosing: &Enclosing) {
 /// No lease at all, and so no deadline: slot 0 says so.
 pub fn unleased(keeper: &Keeper) {
     let now = crate::time::wall_us();
-    let grant = Grant { slot: 0, fence: Fence(0), acquired_at_us: now, expires_at_us: 0, again: false };
+    let grant = Grant {
+        slot: 0,
+        fence: Fence(0),
+        acquired_at_us: now,
+        expires_at_us: 0,
+        again: false,
+    };
     hold(keeper, grant, Token::fresh());
 }
 
 fn hold(keeper: &Keeper, grant: Grant, token: Token) {
     keeper.word.arm(Moment::FAR.before(Duration::from_secs(1)));
-    keeper.say(Event::Granted { grant, token, sent: Moment::now() });
+    keeper.say(Event::Granted {
+        grant,
+        token,
+        sent: Moment::now(),
+    });
     loop {
         match keeper.next_command(Moment::FAR) {
             Some(Command::Release(_)) => return keeper.say(Event::Released(Released::Done)),

@@ -22,12 +22,15 @@ pub fn user() -> String {
 
 fn in_passwd(uid: u32) -> Option<String> {
     let file = std::fs::File::open("/etc/passwd").ok()?;
-    BufReader::new(file).lines().map_while(Result::ok).find_map(|line| {
-        let mut fields = line.split(':');
-        let name = fields.next()?;
-        let number = fields.nth(1)?;
-        (number == uid.to_string()).then(|| name.to_owned())
-    })
+    BufReader::new(file)
+        .lines()
+        .map_while(Result::ok)
+        .find_map(|line| {
+            let mut fields = line.split(':');
+            let name = fields.next()?;
+            let number = fields.nth(1)?;
+            (number == uid.to_string()).then(|| name.to_owned())
+        })
 }
 
 /// The width of the terminal on stderr, 80 where there is none.
