@@ -9,7 +9,9 @@
 pub mod caller;
 pub mod channel;
 pub mod descriptors;
+pub mod host;
 pub mod job;
+pub mod pause;
 pub mod process;
 pub mod signals;
 pub mod timer;

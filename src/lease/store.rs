@@ -23,7 +23,7 @@ use std::sync::Arc;
 use rustls::ClientConfig;
 
 pub use subscription::Subscription;
-pub use target::{BadUrl, Secret, Target, TlsOptions};
+pub use target::Target;
 pub use trouble::{Kind, Trouble};
 
 use crate::lease::reply::{Reply, Script};

@@ -94,7 +94,7 @@ impl<'a> Asking<'a> {
             let trouble = match asked {
                 Ok(Ok(grant)) => match self.accept(grant, sent) {
                     Ok(holding) => return Answer::Granted(holding),
-                    Err(answer) => match answer {
+                    Err(answer) => match *answer {
                         Declined::For(trouble) => trouble,
                         Declined::Final(answer) => return answer,
                     },
@@ -184,7 +184,7 @@ impl<'a> Asking<'a> {
     }
 
     /// A grant is taken if it is young enough to be lived under.
-    fn accept(&mut self, grant: Grant, sent: Moment) -> Result<Holding, Declined> {
+    fn accept(&mut self, grant: Grant, sent: Moment) -> Result<Holding, Box<Declined>> {
         let timing = self.wish.timing;
         let mut holding = Holding {
             expires_at_us: grant.expires_at_us,
@@ -195,7 +195,7 @@ impl<'a> Asking<'a> {
         };
         if (self.cancelled)() {
             self.undo(&holding);
-            return Err(Declined::Final(self.leave()));
+            return declined(Declined::Final(self.leave()));
         }
         if Moment::now() > sent.after(timing.ttl / 3) {
             let again = Moment::now();
@@ -209,20 +209,20 @@ impl<'a> Asking<'a> {
                     holding.expires_at_us = renewed.expires_at_us;
                 }
                 Ok(Err(_)) => {
-                    return Err(Declined::For(late(
+                    return declined(Declined::For(late(
                         self.store,
                         "the lease had lapsed when its grant arrived",
                     )));
                 }
                 Err(trouble) => {
                     self.undo(&holding);
-                    return Err(Declined::For(trouble));
+                    return declined(Declined::For(trouble));
                 }
             }
         }
         if timing.stop_at(holding.sent).remaining(Moment::now()) < timing.request_limit {
             self.undo(&holding);
-            return Err(Declined::For(late(
+            return declined(Declined::For(late(
                 self.store,
                 "the grant arrived too late to be used",
             )));
@@ -231,7 +231,7 @@ impl<'a> Asking<'a> {
             && let Err(text) = self.replicated(wanted, limit)
         {
             self.undo(&holding);
-            return Err(Declined::Final(Answer::Failed {
+            return declined(Declined::Final(Answer::Failed {
                 exit: Exit::Unavailable,
                 text,
             }));
@@ -418,6 +418,10 @@ impl<'a> Asking<'a> {
 enum Declined {
     For(Trouble),
     Final(Answer),
+}
+
+fn declined<T>(why: Declined) -> Result<T, Box<Declined>> {
+    Err(Box::new(why))
 }
 
 fn late(store: &Store, what: &str) -> Trouble {
