@@ -2,6 +2,7 @@
 # make test      format, lints, all tests, documentation
 # make build     the program that people install: static, so that it starts faster and runs on any distribution
 # make install   DESTDIR and PREFIX as usual
+# make deb       a Debian package, by cargo-deb
 #
 # make build LINK=dynamic links the system's libc, for names from NSS modules other than files and dns.
 
@@ -29,7 +30,7 @@ BASH := $(DESTDIR)$(PREFIX)/share/bash-completion/completions
 ZSH := $(DESTDIR)$(PREFIX)/share/zsh/site-functions
 FISH := $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
 
-.PHONY: all build test lint demo generate install uninstall clean
+.PHONY: all build test lint demo generate install uninstall deb clean
 
 all: build
 
@@ -68,6 +69,10 @@ install: $(BINARY)
 uninstall:
 	rm -f '$(BIN)/redlease' '$(BASH)/redlease' '$(ZSH)/_redlease' '$(FISH)/redlease.fish'
 	rm -f $(patsubst man/%.1,'$(MAN)/man1/%.1',$(wildcard man/*.1)) $(patsubst man/%.7,'$(MAN)/man7/%.7',$(wildcard man/*.7))
+
+# cargo-deb takes the program that was built for the triple from there.
+deb: build
+	$(CARGO) deb --no-build $(if $(filter static,$(LINK)),--target $(TRIPLE))
 
 clean:
 	$(CARGO) clean

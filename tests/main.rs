@@ -12,3 +12,7 @@ mod foundation;
 /// The layers of the source.
 #[cfg(test)]
 mod floors;
+
+/// What people install.
+#[cfg(test)]
+mod package;
