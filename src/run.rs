@@ -8,8 +8,6 @@ use std::cell::Cell;
 use std::sync::mpsc;
 use std::thread;
 
-use nix::sys::signal::Signal;
-
 use crate::exit::Exit;
 use crate::lease::dialog::{Command, Event};
 use crate::lease::keeper::{Keeper, Wish};
@@ -22,8 +20,8 @@ use crate::report::outcome;
 use crate::report::waiting::WaitingLine;
 use crate::report::{Level, Log};
 use crate::supervise::{Job, Notice, Policy, Supervisor};
-use crate::sys::host;
 use crate::sys::wake::Wake;
+use crate::sys::{Signal, host};
 use crate::time::Moment;
 use ending::Story;
 use environment::Environment;

@@ -2,6 +2,7 @@
 //! decides that a job may go on: it only moves the shared word to a later moment after a good renewal.
 
 mod asking;
+mod wakes;
 
 use std::sync::mpsc;
 use std::time::Duration;

@@ -1,16 +1,20 @@
 //! Asking for a lease until it is granted, refused for good, or the wait is over.
 
+mod accept;
+
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
-use super::{Holding, Wait, Wish, exit_of, give_back, renewal};
+use super::wakes::Wakes;
+use super::{Holding, Wait, Wish, exit_of};
 use crate::exit::Exit;
 use crate::lease::dialog::Event;
 use crate::lease::protocol::acquire::{Acquire, HEARTBEAT, Leave, Waiting};
-use crate::lease::store::{Kind, Store, Subscription, Trouble};
+use crate::lease::store::{Kind, Store, Trouble};
 use crate::lease::{Grant, Refusal, Token};
 use crate::sys::pause::until_readable;
 use crate::time::{Backoff, Moment};
+use accept::Declined;
 
 pub enum Answer {
     Granted(Holding),
@@ -43,13 +47,6 @@ pub struct Asking<'a> {
     last: Option<Refusal>,
 }
 
-enum Wakes {
-    NotYet,
-    Heard(Box<Subscription>),
-    /// The server refuses SUBSCRIBE: heartbeats alone.
-    Never,
-}
-
 impl<'a> Asking<'a> {
     pub fn new(
         store: &'a mut Store,
@@ -69,7 +66,7 @@ impl<'a> Asking<'a> {
             unsure: Vec::new(),
             waiter: Token::fresh().as_str().to_owned(),
             ticket: None,
-            wakes: Wakes::NotYet,
+            wakes: Wakes::new(),
             started: Moment::now(),
             reached: false,
             last: None,
@@ -183,90 +180,6 @@ impl<'a> Asking<'a> {
         self.attempt = 0;
     }
 
-    /// A grant is taken if it is young enough to be lived under.
-    fn accept(&mut self, grant: Grant, sent: Moment) -> Result<Holding, Box<Declined>> {
-        let timing = self.wish.timing;
-        let mut holding = Holding {
-            expires_at_us: grant.expires_at_us,
-            grant,
-            token: self.token.clone(),
-            sent,
-            began: Moment::now(),
-        };
-        if (self.cancelled)() {
-            self.undo(&holding);
-            return declined(Declined::Final(self.leave()));
-        }
-        if Moment::now() > sent.after(timing.ttl / 3) {
-            let again = Moment::now();
-            let answer = self.store.ask(
-                &renewal(self.wish, &holding, false),
-                again.after(timing.request_limit),
-            );
-            match answer {
-                Ok(Ok(renewed)) => {
-                    holding.sent = again;
-                    holding.expires_at_us = renewed.expires_at_us;
-                }
-                Ok(Err(_)) => {
-                    return declined(Declined::For(late(
-                        self.store,
-                        "the lease had lapsed when its grant arrived",
-                    )));
-                }
-                Err(trouble) => {
-                    self.undo(&holding);
-                    return declined(Declined::For(trouble));
-                }
-            }
-        }
-        if timing.stop_at(holding.sent).remaining(Moment::now()) < timing.request_limit {
-            self.undo(&holding);
-            return declined(Declined::For(late(
-                self.store,
-                "the grant arrived too late to be used",
-            )));
-        }
-        if let Some((wanted, limit)) = self.wish.replicas
-            && let Err(text) = self.replicated(wanted, limit)
-        {
-            self.undo(&holding);
-            return declined(Declined::Final(Answer::Failed {
-                exit: Exit::Unavailable,
-                text,
-            }));
-        }
-        Ok(holding)
-    }
-
-    fn replicated(&mut self, wanted: u32, limit: Duration) -> Result<(), String> {
-        let millis = limit.as_millis().max(1).to_string();
-        let until = Moment::now().after(limit + self.wish.timing.request_limit);
-        let reply = self.store.command(
-            &[b"WAIT", wanted.to_string().as_bytes(), millis.as_bytes()],
-            until,
-        );
-        let place = self.store.target().describe();
-        match reply.map_err(|trouble| trouble.text)?.unsigned() {
-            Ok(got) if got >= u64::from(wanted) => Ok(()),
-            Ok(got) => Err(format!(
-                "{got} of {wanted} replicas of {place} confirmed the lease within {}; it was given back",
-                humantime::format_duration(limit)
-            )),
-            Err(_) => Err(format!(
-                "{place} answered WAIT with something else than a number; the lease was given back"
-            )),
-        }
-    }
-
-    fn undo(&mut self, holding: &Holding) {
-        let end = Moment::now().after(self.wish.timing.request_limit);
-        if give_back(self.store, self.wish, holding, None, end, &|| false).is_err() {
-            self.unsure.push(holding.token.clone());
-        }
-        self.attempt = 0;
-    }
-
     /// After a refusal: final, or slept on until it is worth asking again.
     fn refused(&mut self, refusal: Refusal, end: Option<Moment>) -> Option<Answer> {
         let hopeless = matches!(refusal, Refusal::Limit { .. } | Refusal::AlreadyDone { .. });
@@ -282,13 +195,14 @@ impl<'a> Asking<'a> {
         }
         (self.tell)(Event::Waiting(refusal.clone()));
         self.last = Some(refusal);
-        match self.wakes {
-            // What happened between the refusal and the subscription was heard by nobody: ask once more.
-            Wakes::NotYet => {
-                self.subscribe(end);
+        if self.wakes.missing() {
+            let channel = format!("{}{}", self.wish.names.wake(), self.waiter);
+            let limit = Moment::now().after(self.wish.timing.request_limit).min(end);
+            self.wakes.listen(self.store, &channel, limit);
+            if self.wakes.heard() {
+                // What happened between the refusal and the subscription was heard by nobody: ask once more.
                 return None;
             }
-            Wakes::Heard(_) | Wakes::Never => {}
         }
         let until = Moment::now().after(self.patience()).min(end);
         if self.sleep(until) {
@@ -317,36 +231,9 @@ impl<'a> Asking<'a> {
         known.min(HEARTBEAT)
     }
 
-    fn subscribe(&mut self, end: Moment) {
-        let limit = Moment::now().after(self.wish.timing.request_limit).min(end);
-        let channel = format!("{}{}", self.wish.names.wake(), self.waiter);
-        self.wakes = match self.store.subscribe(&channel, limit) {
-            Ok(subscription) => Wakes::Heard(Box::new(subscription)),
-            Err(trouble) if matches!(trouble.kind, Kind::Denied | Kind::Config) => Wakes::Never,
-            // The question that follows tells whether the server is gone.
-            Err(_) => Wakes::NotYet,
-        };
-        if matches!(self.wakes, Wakes::NotYet) {
-            let until = Moment::now().after(Duration::from_millis(100)).min(end);
-            until_readable(&[self.interrupt], until);
-        }
-    }
-
     /// Sleeps until a wake-up, or `until`. True: cancelled.
     fn sleep(&mut self, until: Moment) -> bool {
-        let heard = match &mut self.wakes {
-            Wakes::Heard(subscription) => subscription.wait(until),
-            Wakes::NotYet | Wakes::Never => {
-                until_readable(&[self.interrupt], until);
-                Ok(None)
-            }
-        };
-        if let Err(trouble) = heard
-            && trouble.kind != Kind::Interrupted
-        {
-            // A cut connection hears no wake-ups: the next refusal subscribes again.
-            self.wakes = Wakes::NotYet;
-        }
+        self.wakes.wait(self.interrupt, until);
         (self.cancelled)()
     }
 
@@ -412,23 +299,6 @@ impl<'a> Asking<'a> {
             // Silent for 6 s, a waiter is dropped by whoever looks; what was granted lapses with its TTL.
             self.store.hang_up();
         }
-    }
-}
-
-enum Declined {
-    For(Trouble),
-    Final(Answer),
-}
-
-fn declined<T>(why: Declined) -> Result<T, Box<Declined>> {
-    Err(Box::new(why))
-}
-
-fn late(store: &Store, what: &str) -> Trouble {
-    Trouble {
-        kind: Kind::Again,
-        text: format!("{what} ({})", store.target().describe()),
-        sent: false,
     }
 }
 
