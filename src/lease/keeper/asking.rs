@@ -173,7 +173,7 @@ impl<'a> Asking<'a> {
             names: &self.wish.names,
             limit: self.wish.limit,
             waiter: None,
-            tokens: &[token.clone()],
+            tokens: std::slice::from_ref(&token),
         };
         self.store.write_behind(&undo);
         self.unsure.push(token);
