@@ -22,6 +22,7 @@ use crate::report::{Level, Log};
 use crate::supervise::{Job, Notice, Policy, Supervisor};
 use crate::sys::wake::Wake;
 use crate::sys::{Signal, host};
+
 use crate::time::Moment;
 use ending::Story;
 use environment::Environment;

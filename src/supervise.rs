@@ -8,6 +8,7 @@
 pub mod ending;
 pub mod guard;
 pub mod machine;
+pub mod policy;
 pub mod takeover;
 pub mod watch;
 pub mod wire;
@@ -23,6 +24,7 @@ use anyhow::{Context, Result};
 pub use self::ending::{Ending, Notice};
 use self::guard::Guard;
 use self::machine::{Act, Input, Machine};
+pub use self::policy::Policy;
 use self::wire::{Order, Report};
 use crate::lease::dialog::{Command, Event};
 pub use crate::lease::policy::{Leftovers, OnLost};
@@ -43,19 +45,6 @@ use crate::time::Moment;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Job {
     pub argv: Vec<OsString>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Policy {
-    /// Between the stop signal and KILL.
-    pub kill_after: Duration,
-    /// Only a typed one lets a signal that is passed on start a timer.
-    pub kill_after_typed: bool,
-    /// The stop signal.
-    pub signal: Signal,
-    pub on_lost: OnLost,
-    pub leftovers: Leftovers,
-    pub max_run: Option<Duration>,
 }
 
 pub struct Supervisor {

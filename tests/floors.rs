@@ -26,13 +26,25 @@ const FLOORS: &[&[&str]] = &[
         "lease::store",
         "lease::protocol",
         "supervise::machine",
+        "supervise::ending",
+        "supervise::policy",
+        "supervise::wire",
     ],
     &["lease", "exit"],
     &["time", "sys"],
 ];
 
-/// Words know each other: a refusal of the keeper names an exit code.
-const TOGETHER: &[&[&str]] = &[&["lease", "exit"]];
+/// Words know each other: a failure of the keeper names an exit code, and the machine speaks of policies and ends.
+const TOGETHER: &[&[&str]] = &[
+    &["lease", "exit"],
+    &["time", "sys"],
+    &[
+        "supervise::machine",
+        "supervise::ending",
+        "supervise::policy",
+        "supervise::wire",
+    ],
+];
 
 /// Crates that only these may name.
 const CRATES: &[(&str, &[&str])] = &[

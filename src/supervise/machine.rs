@@ -13,10 +13,11 @@ use std::time::Duration;
 
 use self::clocks::Clocks;
 use super::ending::{Ending, Notice};
+use super::policy::Policy;
 use super::wire::Report;
-use super::{OnLost, Policy};
 use crate::exit::Exit;
 use crate::lease::dialog::Command;
+use crate::lease::policy::OnLost;
 use crate::lease::{Grant, Loss, Token};
 use crate::sys::signals::{Arrived, CONTINUE, HANGUP, INTERRUPT, QUIT, RESIZE, TERMINATE};
 use crate::sys::tree::Survivor;
