@@ -151,9 +151,9 @@ impl Supervisor {
         let mut machine = Machine::new(self.policy.clone(), process::leads_session());
         let mut keeper = Some(events);
         loop {
-            let mut acts = machine.look(self.word.get(), self.word.guard_looks_at(), Moment::now());
+            let mut acts = self.hear_guard(&mut machine);
+            acts.extend(machine.look(self.word.get(), self.word.guard_looks_at(), Moment::now()));
             acts.extend(self.hear_keeper(&mut keeper, &mut machine));
-            acts.extend(self.hear_guard(&mut machine));
             acts.extend(self.take_note_of_signals(&mut machine));
             let mut acts = std::collections::VecDeque::from(acts);
             while let Some(act) = acts.pop_front() {

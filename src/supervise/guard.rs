@@ -14,7 +14,7 @@ use crate::sys::channel::{Channel, Received};
 use crate::sys::descriptors::{keep_only, wait_for};
 use crate::sys::job::{self, Exec, Program, Started, TOO_LATE};
 use crate::sys::process::{self, Reaped};
-use crate::sys::signals::{self, CHILD, CONTINUE, Incoming, KILL, STOP};
+use crate::sys::signals::{self, CHILD, CONTINUE, Incoming};
 use crate::sys::timer::Timer;
 use crate::sys::tree::{Survivor, Tree};
 use crate::sys::word::Word;
@@ -26,11 +26,8 @@ const ROUND_MS: u16 = 1;
 const DENIED_ROUND_MS: u16 = 100;
 /// Rounds after which the others are known to be gone, and those that are left cannot be killed.
 const DENIED_ROUNDS: u32 = 8;
-/// Before this many rounds the tree is killed as it is; from then on it is stopped first, because it seems to
-/// fork faster than it is killed.
-const PLAIN_ROUNDS: u32 = 2;
-/// What the guard promises while it kills: each round is short.
-const KILLING_LOOK: Duration = Duration::from_secs(1);
+/// How long one walk through the tree may take, on a machine that the job has overloaded.
+const WORK: Duration = Duration::from_secs(3);
 
 pub struct Guard {
     argv: Vec<CString>,
@@ -45,7 +42,6 @@ pub struct Guard {
     tree: Tree,
     job: Option<i32>,
     exec: Option<Started>,
-    rounds: u32,
     denied: Vec<Survivor>,
     told_unkillable: bool,
     leaving: bool,
@@ -82,7 +78,6 @@ impl Guard {
             tree: Tree::new(vec![]),
             job: None,
             exec: None,
-            rounds: 0,
             denied: Vec::new(),
             told_unkillable: false,
             leaving: false,
@@ -107,12 +102,11 @@ impl Guard {
     fn sleep(&mut self) {
         let killing = self.watch.phase() == Phase::Killing;
         let next = self.watch.next_look(self.word.get());
-        let promise = if killing {
-            Some(Moment::now().after(KILLING_LOOK))
+        if killing {
+            self.promise_work();
         } else {
-            next
-        };
-        self.word.promise_look(promise.unwrap_or(Moment::FAR));
+            self.word.promise_look(next.unwrap_or(Moment::FAR));
+        }
         if self.timer.set(next).is_err() {
             // Without a timer no deadline can be kept.
             self.word.expire();
@@ -133,6 +127,11 @@ impl Guard {
         };
         wait_for(&descriptors, limit);
         self.timer.drain();
+    }
+
+    /// The next look is after a walk through the tree, which takes its time.
+    fn promise_work(&self) {
+        self.word.promise_look(Moment::now().after(WORK));
     }
 
     /// Time first: after a pause nothing else may happen before the clock was looked at.
@@ -217,13 +216,9 @@ impl Guard {
     }
 
     fn kill_round(&mut self) {
-        if self.rounds >= PLAIN_ROUNDS {
-            self.tree.signal(&[STOP]);
-        }
-        self.denied = self.tree.signal(&[KILL]);
-        self.rounds = self.rounds.saturating_add(1);
+        self.denied = self.tree.kill();
         self.reap();
-        if self.rounds >= DENIED_ROUNDS && !self.denied.is_empty() && !self.told_unkillable {
+        if self.tree.rounds() >= DENIED_ROUNDS && !self.denied.is_empty() && !self.told_unkillable {
             self.told_unkillable = true;
             self.tell(&Report::Unkillable(self.denied.clone()));
         }
@@ -241,6 +236,7 @@ impl Guard {
                     vec![]
                 }
                 Act::StopAll => {
+                    self.promise_work();
                     self.tree.signal(&[self.policy.signal as i32, CONTINUE]);
                     vec![]
                 }

@@ -29,7 +29,7 @@ const PARTING: Duration = Duration::from_secs(1);
 const RELEASE_LIMIT: Duration = Duration::from_secs(15);
 /// How late the guard may be at the kill moment.
 const GUARD_LATE: Duration = Duration::from_millis(20);
-/// How late it may be at a look that no deadline hangs on.
+/// How late it may be, at least, at a look that no deadline hangs on.
 const GUARD_SILENT: Duration = Duration::from_millis(500);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,6 +80,14 @@ pub struct Machine {
     ending: Ending,
     taking_over: bool,
     clocks: Option<Clocks>,
+    suspicion: Option<Suspicion>,
+}
+
+/// The guard has not kept this promise, and gets time until then.
+#[derive(Clone, Copy, Debug)]
+struct Suspicion {
+    promise: Moment,
+    until: Moment,
 }
 
 impl Machine {
@@ -91,6 +99,7 @@ impl Machine {
             ending: Ending::new(),
             taking_over: false,
             clocks: None,
+            suspicion: None,
         }
     }
 
@@ -111,7 +120,7 @@ impl Machine {
         matches!(self.phase, Phase::Starting | Phase::Running) && !self.taking_over
     }
 
-    /// To be asked after each wake-up, before anything else is looked at.
+    /// To be asked after each wake-up, when what the guard has said was heard: its last words come first.
     pub fn look(&mut self, word: Option<Moment>, guard_looks_at: Moment, now: Moment) -> Vec<Act> {
         match self.phase {
             Phase::Parting { until } | Phase::Releasing { until } if until.passed(now) => {
@@ -120,7 +129,7 @@ impl Machine {
             }
             _ => {}
         }
-        if self.has_job() && self.guard_overdue(word, guard_looks_at).passed(now) {
+        if self.has_job() && self.guard_hangs(word, guard_looks_at, now) {
             return self.take_over(Notice::GuardHung);
         }
         if let Some(clocks) = &mut self.clocks
@@ -135,20 +144,40 @@ impl Machine {
     pub fn next_look(&self, word: Option<Moment>, guard_looks_at: Moment) -> Option<Moment> {
         match self.phase {
             Phase::Parting { until } | Phase::Releasing { until } => Some(until),
-            _ if self.has_job() => Some(self.guard_overdue(word, guard_looks_at)),
+            _ if self.has_job() => {
+                let promise = match self.suspicion {
+                    Some(suspicion) if suspicion.promise == guard_looks_at => suspicion.until,
+                    _ => guard_looks_at.after(GUARD_LATE),
+                };
+                Some(self.deadline(word).map_or(promise, |at| promise.min(at)))
+            }
             _ => None,
         }
     }
 
-    /// When the guard must be taken for dead. It promises each look at the clock, so that one that hangs is found
-    /// out even while renewals move the deadline on.
-    fn guard_overdue(&self, word: Option<Moment>, looks_at: Moment) -> Moment {
-        let promise = looks_at.after(self.policy.kill_after.max(GUARD_SILENT));
-        match word {
-            Some(kill_at) if self.policy.on_lost != OnLost::Warn => {
-                promise.min(kill_at.after(GUARD_LATE))
+    /// When the guard must have ended the lease in the word.
+    fn deadline(&self, word: Option<Moment>) -> Option<Moment> {
+        word.filter(|_| self.policy.on_lost != OnLost::Warn)
+            .map(|kill_at| kill_at.after(GUARD_LATE))
+    }
+
+    /// It promises each look at the clock, so that a guard that hangs is found out even while renewals move the
+    /// deadline on. When all were paused, this process may be the first to run again: then the guard gets time to
+    /// keep its promise.
+    fn guard_hangs(&mut self, word: Option<Moment>, promise: Moment, now: Moment) -> bool {
+        if self.deadline(word).is_some_and(|at| at.passed(now)) {
+            return true;
+        }
+        if !promise.after(GUARD_LATE).passed(now) {
+            return false;
+        }
+        match self.suspicion {
+            Some(suspicion) if suspicion.promise == promise => suspicion.until.passed(now),
+            _ => {
+                let until = now.after(self.policy.kill_after.max(GUARD_SILENT));
+                self.suspicion = Some(Suspicion { promise, until });
+                false
             }
-            _ => promise,
         }
     }
 

@@ -9,7 +9,6 @@ use crate::sys::tree::Survivor;
 
 const ROUND: Duration = Duration::from_millis(1);
 const DENIED_ROUND: Duration = Duration::from_millis(100);
-const PLAIN_ROUNDS: u32 = 2;
 /// Rounds in which those that may not be signalled have a chance to end with those that may.
 const DENIED_ROUNDS: u32 = 8;
 
@@ -20,21 +19,18 @@ const DENIED_ROUNDS: u32 = 8;
 pub fn take_over(own: &mut Supervisor) -> Vec<Survivor> {
     own.word.expire();
     own.line_open = false;
+    // What forks faster than it is killed must not go on while the guard is dealt with.
+    own.tree.signal(&[STOP]);
     if let Some(guard) = own.guard {
         // Its parent is here, so that the pid is still its own.
         let _ended = signals::send(guard, KILL);
     }
-    let mut rounds = 0_u32;
     loop {
-        if rounds >= PLAIN_ROUNDS {
-            own.tree.signal(&[STOP]);
-        }
-        let denied = own.tree.signal(&[KILL]);
+        let denied = own.tree.kill();
         if buried(own) {
             return vec![];
         }
-        rounds = rounds.saturating_add(1);
-        if rounds >= DENIED_ROUNDS && !denied.is_empty() {
+        if own.tree.rounds() >= DENIED_ROUNDS && !denied.is_empty() {
             return denied;
         }
         std::thread::sleep(if denied.is_empty() {

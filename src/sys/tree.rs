@@ -5,7 +5,10 @@
 //! process; deeper ones are held by a pidfd, and their descent is checked after it was opened.
 
 use std::collections::{HashSet, VecDeque};
+use std::io::Read;
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::linux::fs::MetadataExt;
+use std::path::Path;
 use std::rc::Rc;
 
 use nix::errno::Errno;
@@ -27,6 +30,10 @@ pub struct Member {
     pub name: String,
 }
 
+/// Rounds of killing before the tree is stopped first.
+const PLAIN_ROUNDS: u32 = 2;
+const CROWD: usize = 50;
+
 struct Found {
     pid: i32,
     parent: i32,
@@ -38,12 +45,20 @@ pub struct Tree {
     me: i32,
     /// Children that are not the job's: they and their descendants are left alone.
     except: Vec<i32>,
+    rounds: u32,
+    /// How many the last walk came by.
+    met: usize,
 }
 
 impl Tree {
     pub fn new(except: Vec<i32>) -> Tree {
         let me = std::process::id().cast_signed();
-        Tree { me, except }
+        Tree {
+            me,
+            except,
+            rounds: 0,
+            met: 0,
+        }
     }
 
     /// The children that matter.
@@ -63,10 +78,29 @@ impl Tree {
         !self.except.is_empty()
     }
 
+    /// Kills what is there now. It has to be repeated until ECHILD: others may be born meanwhile.
+    ///
+    /// A tree that did not fall in the first rounds, or is a crowd, may fork faster than it is killed. It is stopped
+    /// first.
+    pub fn kill(&mut self) -> Vec<Survivor> {
+        if self.rounds >= PLAIN_ROUNDS || self.met > CROWD {
+            self.signal(&[signals::STOP]);
+        }
+        self.rounds = self.rounds.saturating_add(1);
+        self.signal(&[signals::KILL])
+    }
+
+    /// How often it was killed.
+    pub fn rounds(&self) -> u32 {
+        self.rounds
+    }
+
     /// Sends each of the signals to each descendant, parents first; says who may not be signalled.
-    pub fn signal(&self, numbers: &[i32]) -> Vec<Survivor> {
+    pub fn signal(&mut self, numbers: &[i32]) -> Vec<Survivor> {
         let mut denied = Vec::new();
+        let mut met = 0;
         self.walk(|found| {
+            met += 1;
             let (held, answer) = self.deliver(found, numbers);
             if answer == Err(Errno::EPERM) {
                 denied.push(Survivor {
@@ -76,6 +110,7 @@ impl Tree {
             }
             held
         });
+        self.met = met;
         denied
     }
 
@@ -161,21 +196,49 @@ impl Tree {
 
 /// The children of a process, of all its threads.
 pub fn children_of(pid: i32) -> Vec<i32> {
-    let Ok(threads) = std::fs::read_dir(format!("/proc/{pid}/task")) else {
+    let folder = format!("/proc/{pid}/task");
+    // A folder has a link from each folder inside it, and two more. Most processes have one thread, and in a
+    // crowd every system call counts.
+    let Ok(about) = std::fs::metadata(&folder) else {
         return Vec::new();
     };
+    let threads: Vec<i32> = if about.st_nlink() == 3 {
+        vec![pid]
+    } else {
+        let entries = std::fs::read_dir(&folder).into_iter().flatten().flatten();
+        entries
+            .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+            .collect()
+    };
     let mut children = Vec::new();
-    for thread in threads.flatten() {
-        match std::fs::read_to_string(thread.path().join("children")) {
-            Ok(list) => children.extend(
-                list.split_whitespace()
-                    .filter_map(|p| p.parse::<i32>().ok()),
-            ),
-            Err(_) if thread.path().join("stat").exists() => return children_by_scan(pid),
-            Err(_) => {}
+    for thread in threads {
+        match read(&format!("{folder}/{thread}/children")) {
+            Some(list) => {
+                let pids = list.split(|byte| *byte == b' ');
+                children
+                    .extend(pids.filter_map(|pid| str::from_utf8(pid).ok()?.parse::<i32>().ok()));
+            }
+            None if Path::new(&format!("{folder}/{thread}/stat")).exists() => {
+                return children_by_scan(pid);
+            }
+            None => {}
         }
     }
     children
+}
+
+/// A file of /proc, without asking for its size first, which is always zero.
+fn read(path: &str) -> Option<Vec<u8>> {
+    let mut file = std::fs::File::open(path).ok()?;
+    let mut text = Vec::new();
+    let mut piece = [0; 4096];
+    loop {
+        let length = file.read(&mut piece).ok()?;
+        text.extend_from_slice(piece.get(..length)?);
+        if length < piece.len() / 2 {
+            return Some(text);
+        }
+    }
 }
 
 /// For kernels built without the lists of children.
@@ -196,7 +259,7 @@ struct Stat {
 
 impl Stat {
     fn of(pid: i32) -> Option<Stat> {
-        let text = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
+        let text = read(&format!("/proc/{pid}/stat"))?;
         Stat::parse(&String::from_utf8_lossy(&text))
     }
 
