@@ -60,3 +60,20 @@ fn a_terminal_turns_ctrl_c_into_a_signal() {
     terminal.shows("caught");
     terminal.exits(7);
 }
+
+#[test]
+fn a_slow_server_answers_loading_at_first() {
+    let mut redis = Redis::options().line("rdbcompression no").start();
+    for n in 0..3 {
+        redis.steal(&format!("k{n}"), &"x".repeat(2048), 600_000);
+    }
+    redis.cli(&["SAVE"]);
+    redis.restart_slowly();
+    let loading =
+        |value: &Value| matches!(value, Value::Error(text) if text.starts_with("LOADING"));
+    assert!(loading(&redis.cli(&["GET", "k0"])));
+    wait_until("the end of the loading", PATIENCE, || {
+        !loading(&redis.cli(&["GET", "k0"]))
+    });
+    assert!(redis.exists("k2"));
+}

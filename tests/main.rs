@@ -9,10 +9,64 @@ mod harness;
 #[cfg(test)]
 mod foundation;
 
+/// Trouble that costs nothing.
+#[cfg(test)]
+mod blips;
+/// What timers need.
+#[cfg(test)]
+mod cron;
+/// What was typed is what it is.
+#[cfg(test)]
+mod durations;
+/// What the job is told.
+#[cfg(test)]
+mod environment;
+/// 0 to 255, signals, and redlease's own.
+#[cfg(test)]
+mod exit_codes;
 /// The layers of the source.
 #[cfg(test)]
 mod floors;
 
+/// The job ends before its lease does.
+#[cfg(test)]
+mod loss;
 /// What people install.
 #[cfg(test)]
 mod package;
+/// Runs inside runs.
+#[cfg(test)]
+mod reentrant;
+/// No lease, no job.
+#[cfg(test)]
+mod refusal;
+/// Giving back.
+#[cfg(test)]
+mod release;
+/// What CI reads.
+#[cfg(test)]
+mod reports;
+/// To the job, once.
+#[cfg(test)]
+mod signals;
+/// Several holders.
+#[cfg(test)]
+mod slots;
+/// Input, output and arguments.
+#[cfg(test)]
+mod streams;
+/// One line, kept up to date.
+#[cfg(test)]
+mod terminal_waiting;
+/// As if redlease were not there.
+#[cfg(test)]
+mod transparency;
+/// Servers that do not or will not answer.
+#[cfg(test)]
+mod unreachable;
+/// For how long, and how it ends.
+#[cfg(test)]
+mod waiting;
+/// Who is next.
+#[cfg(test)]
+mod waiting_order;
