@@ -4,7 +4,7 @@ mod ending;
 mod environment;
 mod stand_in;
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::sync::mpsc;
 use std::thread;
 
@@ -74,18 +74,20 @@ fn supervised(plan: &RunPlan, log: Log) -> anyhow::Result<Story> {
     let supervisor = crate::supervise::prepare(job, policy(plan))?;
     let environment = Environment::new(plan);
     let began = Moment::now();
-    let mut line = WaitingLine::new(log, plan.names.key(), columns);
+    // Taken away when the environment is asked for, which is the last moment before the job can write.
+    let line = RefCell::new(WaitingLine::new(log, plan.names.key(), columns));
     let mut story = Story::new(plan.clone(), began);
     let ending = {
         let (tell, events) = keep(plan, identity, &supervisor)?;
         let held = Cell::new(false);
-        let say = |notice: Notice| story.hear(&notice, held.get(), &mut line, log);
+        let say = |notice: Notice| story.hear(&notice, held.get(), &mut line.borrow_mut(), log);
         let env = |grant: &Grant, token: &Token| {
             held.set(true);
+            line.borrow_mut().clear();
             environment.of(grant, token)
         };
         let ending = supervisor.run(events, tell, env, say);
-        line.clear();
+        line.borrow_mut().clear();
         ending
     };
     story.end(ending);

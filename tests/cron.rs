@@ -176,13 +176,13 @@ fn without_a_server_the_job_runs_only_where_asked() {
         Redlease::run("k")
             .on(&redis)
             .args(["--if-unreachable", what, "--connect-timeout", "500ms"])
-            .sh("echo \"ran ${REDLEASE_HELD-without} ${REDLEASE_TOKEN-a} ${REDLEASE_FENCE-lease}\"; exit 4")
+            .sh("echo \"ran $REDLEASE_HELD <$REDLEASE_TOKEN$REDLEASE_FENCE$REDLEASE_SLOT>\"; exit 4")
     };
     run("fail").exits(69).says(&[]);
     let skipped = run("skip").exits(0);
     assert_eq!(skipped.out(), "");
     let ran = run("run").exits(4);
-    assert_eq!(ran.out(), "ran without a lease\n");
+    assert_eq!(ran.out(), "ran false <>\n");
     assert_eq!(ran.stderr.lines().count(), 1, "{}", ran.stderr);
     assert!(ran.stderr.starts_with("redlease: "), "{}", ran.stderr);
 }

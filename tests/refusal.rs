@@ -152,7 +152,7 @@ fn usage_errors_name_the_argument() {
         (&["run", "--key", "", "--", "true"], "empty"),
         (&["run", "--key", "a{b", "--", "true"], "'{'"),
         (&["run", "--", "true"], "--key"),
-        (&["run", "--key", "k"], "CMD"),
+        (&["run", "--key", "k"], "nothing to run"),
         (
             &["run", "--key", "k", "--timeout", "5s", "--", "true"],
             "--max-run",

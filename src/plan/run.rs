@@ -92,8 +92,8 @@ impl RunPlan {
             .cloned();
         if enclosing.is_some() && !typed.reentrant {
             return Err(Refused::usage(format!(
-                "this command already runs under the lease {key:?}, and would wait for itself; --reentrant runs \
-                 under that lease (REDLEASE_STACK says so: unset it in a daemon or a terminal that inherited it)",
+                "this command already runs under the lease {key:?}, and would wait for itself (a deadlock); --reentrant \
+                 runs under that lease (REDLEASE_STACK says so: unset it in a daemon or a terminal that inherited it)",
             )));
         }
         let kept = ttl

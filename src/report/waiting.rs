@@ -35,6 +35,10 @@ impl WaitingLine {
             self.drawn = true;
             return;
         }
+        if self.last.is_some() && matches!(refusal, Refusal::Queued { .. }) {
+            // Between two holders; the next one is named when it holds.
+            return;
+        }
         let by = match refusal {
             Refusal::Held { holder, .. } => holder.clone(),
             Refusal::Cooling { last, .. } => last.clone(),

@@ -120,6 +120,13 @@ impl Story {
 
     pub fn end(&mut self, ending: Ending) {
         self.ending = ending;
+        if matches!(self.ending.exit, Exit::NotFound | Exit::CannotExecute)
+            && let Some(why) = &mut self.ending.failed
+        {
+            let program = self.plan.argv.first().map(|word| word.to_string_lossy());
+            let words = why.split(" (os error").next().unwrap_or_default();
+            *why = format!("cannot run {}: {words}", program.unwrap_or_default());
+        }
     }
 
     /// The last line, if one is needed.
@@ -153,7 +160,9 @@ impl Story {
             }
         }
         if let Some(text) = self.unsure() {
-            log.say(Level::Warning, &text);
+            // A lease that could not be renewed can hardly be given back, and its time is nearly over.
+            let expired = self.ending.lost == Some(Loss::Expired);
+            log.say(if expired { Level::Info } else { Level::Warning }, &text);
         }
     }
 

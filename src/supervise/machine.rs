@@ -274,7 +274,7 @@ impl Machine {
                     std::io::ErrorKind::NotFound => Exit::NotFound,
                     _ => Exit::CannotExecute,
                 };
-                self.fail(exit, format!("the job cannot be executed: {why}"));
+                self.fail(exit, why.to_string());
                 vec![]
             }
             Report::Ended(end) => {

@@ -105,6 +105,10 @@ const PASSING: [&str; 10] = [
 
 const REFUSING: [&str; 4] = ["NOAUTH", "WRONGPASS", "NOPERM", "DENIED"];
 
+/// In the answer to a request of more than 10 words or 16 KiB before AUTH, which is cut off instead of refused by
+/// NOAUTH (processMultibulkBuffer in networking.c of Redis 6.2 and later).
+const UNAUTHENTICATED: &str = "unauthenticated";
+
 // MOVED and ASK arrive here only where the URL names a single server.
 const HOPELESS: [&str; 5] = ["WRONGTYPE", "CROSSSLOT", "NOPROTO", "MOVED", "ASK"];
 
@@ -133,6 +137,9 @@ pub fn sort(error: &str) -> (Kind, bool) {
         return (Kind::Config, false);
     }
     let lower = error.to_ascii_lowercase();
+    if lower.contains(UNAUTHENTICATED) {
+        return (Kind::Denied, false);
+    }
     if lower.contains("unknown command")
         || lower.contains("scripting support disabled")
         || lower.contains("invalid db index")
@@ -152,7 +159,7 @@ pub fn sort(error: &str) -> (Kind, bool) {
 /// What a user lacks, as far as the refusal says it.
 pub fn missing_right(error: &str) -> Option<String> {
     let lower = error.to_ascii_lowercase();
-    if lower.starts_with("noauth") {
+    if lower.starts_with("noauth") || lower.contains(UNAUTHENTICATED) {
         return Some("a user or password is needed in the URL, or --password-file".to_owned());
     }
     if lower.starts_with("wrongpass") || lower.starts_with("denied") {
@@ -227,6 +234,11 @@ mod tests {
             ("ERR max number of clients reached", Kind::Again, false),
             ("ERR upstream failure", Kind::Again, true),
             ("NOAUTH Authentication required.", Kind::Denied, false),
+            (
+                "ERR Protocol error: unauthenticated multibulk length",
+                Kind::Denied,
+                false,
+            ),
             (
                 "NOPERM this user has no permissions to run the 'eval' command or its subcommand",
                 Kind::Denied,
