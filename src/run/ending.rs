@@ -145,16 +145,6 @@ impl Story {
                     Level::Warning,
                     &format!("{text}; the job was skipped (--if-unreachable skip)"),
                 );
-            } else if matches!(ending.exit, Exit::NotFound | Exit::CannotExecute) {
-                let program = self
-                    .plan
-                    .argv
-                    .first()
-                    .map(|program| program.to_string_lossy());
-                log.say(
-                    Level::Error,
-                    &format!("{}: {text}", program.unwrap_or_default()),
-                );
             } else {
                 log.say(Level::Error, text);
             }
