@@ -344,7 +344,7 @@ pub fn give_back(
             return Err(trouble);
         }
         let next = Moment::now().after(backoff.next());
-        if next.passed(end) || end <= next || matches!(trouble.kind, Kind::Denied | Kind::Config) {
+        if end.passed(next) || matches!(trouble.kind, Kind::Denied | Kind::Config) {
             return Err(trouble);
         }
         std::thread::sleep(next.remaining(Moment::now()));
