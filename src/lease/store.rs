@@ -111,7 +111,7 @@ impl Store {
 
     fn tls(&self) -> Result<Option<&Arc<ClientConfig>>, Trouble> {
         if self.target.tls && self.tls.get().is_none() {
-            let config = tls::config(&self.target.options)?;
+            let config = tls::trust::config(&self.target.options)?;
             return Ok(Some(self.tls.get_or_init(|| config)));
         }
         Ok(self.tls.get())
