@@ -6,6 +6,7 @@ mod lease;
 mod plan;
 mod report;
 mod run;
+mod status;
 mod supervise;
 mod sys;
 mod time;
@@ -17,6 +18,7 @@ use exit::Exit;
 use plan::Refused;
 use plan::run::RunPlan;
 use plan::source::Source;
+use plan::view::StatusPlan;
 use report::{Level, Log};
 
 fn main() -> ExitCode {
@@ -42,6 +44,8 @@ fn act(verb: Verb) -> Exit {
         Verb::Run(typed) => {
             RunPlan::new(&typed, &source).map_or_else(|why| refused(&why), run::run)
         }
+        Verb::Status(typed) => StatusPlan::new(&typed, &source)
+            .map_or_else(|why| refused(&why), |plan| status::run(&plan)),
         _ => refused(&Refused::usage("this command is not there yet")),
     }
 }

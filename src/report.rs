@@ -1,6 +1,7 @@
 //! Every line that redlease prints: its own words are single lines on stderr, `redlease: …`, or one JSON object
 //! each with `--log-format json`.
 
+pub mod json;
 pub mod outcome;
 pub mod waiting;
 pub mod words;

@@ -14,6 +14,7 @@ pub mod job;
 pub mod pause;
 pub mod process;
 pub mod signals;
+pub mod terminal;
 pub mod timer;
 pub mod tree;
 pub mod wake;

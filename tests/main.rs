@@ -52,6 +52,9 @@ mod signals;
 /// Several holders.
 #[cfg(test)]
 mod slots;
+/// Who holds, and who waits.
+#[cfg(test)]
+mod status;
 /// Input, output and arguments.
 #[cfg(test)]
 mod streams;

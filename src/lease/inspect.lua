@@ -3,6 +3,9 @@
 -- ARGV: 1 clock
 -- Reply: {now, type ('' where it is a string or absent), value or '', remaining ms (-1 none, -2 no key),
 --   {19 fields of the slot}, {7 fields of slot 1}, waiting, {id, ticket, entry, …}}
+
+-- No text of ours is longer; what somebody else wrote is cut, so that a reply stays small.
+local LONGEST = 256
 local value = redis.pcall('GET', KEYS[1])
 local wrong = ''
 if type(value) == 'table' then
@@ -20,7 +23,7 @@ local function fields(key, ...)
     got = {}
   end
   for i = 1, select('#', ...) do
-    got[i] = got[i] or ''
+    got[i] = string.sub(got[i] or '', 1, LONGEST)
   end
   return got
 end
@@ -36,8 +39,8 @@ end
 local order = redis.pcall('ZRANGE', KEYS[4], 0, 999, 'WITHSCORES')
 for i = 1, order.err and 0 or #order, 2 do
   local entry = redis.pcall('HMGET', KEYS[5], order[i])
-  waiters[#waiters + 1] = order[i]
+  waiters[#waiters + 1] = string.sub(order[i], 1, LONGEST)
   waiters[#waiters + 1] = order[i + 1]
-  waiters[#waiters + 1] = not entry.err and entry[1] or ''
+  waiters[#waiters + 1] = not entry.err and string.sub(entry[1] or '', 1, 2 * LONGEST) or ''
 end
-return { digits(now), wrong, value or '', call('PTTL', KEYS[1]), slot, shared, waiting, waiters }
+return { digits(now), wrong, string.sub(value or '', 1, LONGEST), call('PTTL', KEYS[1]), slot, shared, waiting, waiters }

@@ -94,7 +94,7 @@ impl Default for Prefix {
 }
 
 /// The keys in Redis of one lease. All share the hash tag `{K}`, so that each script runs in one slot.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Names {
     /// What the user typed.
     key: String,
@@ -133,6 +133,44 @@ impl Names {
             side,
             raw: true,
         }
+    }
+
+    /// Which lease a key in Redis belongs to, and to which of its slots; None for keys that no lease has. A raw
+    /// lease is only told by side keys with `:raw:`.
+    pub fn of(prefix: &Prefix, key: &[u8]) -> Option<(Names, u8)> {
+        let key = std::str::from_utf8(key).ok()?;
+        let (tag, rest) = key
+            .strip_prefix(prefix.as_str())?
+            .strip_prefix('{')?
+            .split_once('}')?;
+        if let Some(raw) = rest.strip_prefix(":raw:") {
+            let (raw, last) = raw.rsplit_once(':')?;
+            let names = Names::raw(prefix, &raw.parse::<RawKey>().ok()?);
+            return matches!(last, "info" | "queue" | "waiters").then_some((names, 1));
+        }
+        let names = Names::new(prefix, &tag.parse::<Key>().ok()?);
+        if matches!(rest, "" | ":info" | ":queue" | ":waiters") {
+            return Some((names, 1));
+        }
+        let number = rest.strip_prefix(':')?;
+        let slot: u8 = number
+            .strip_suffix(":info")
+            .unwrap_or(number)
+            .parse()
+            .ok()?;
+        (2..=MOST_SLOTS).contains(&slot).then_some((names, slot))
+    }
+
+    /// The keys in Redis of all leases under a prefix whose key matches, as a pattern of SCAN.
+    pub fn pattern(prefix: &Prefix, key: &str) -> String {
+        let mut pattern = String::new();
+        for c in prefix.as_str().chars() {
+            if matches!(c, '*' | '?' | '[' | ']' | '\\' | '^' | '-') {
+                pattern.push('\\');
+            }
+            pattern.push(c);
+        }
+        format!("{pattern}{{{key}}}*")
     }
 
     pub fn key(&self) -> &str {
@@ -225,5 +263,40 @@ mod tests {
         assert_eq!(raw("job:1").info(1), "redlease:{job:1}:info");
         assert_eq!(raw("a{b}c").lease(1), "a{b}c");
         assert_eq!(raw("a{b}c").info(1), "redlease:{b}:raw:a{b}c:info");
+    }
+    #[test]
+    fn keys_of_a_lease_are_told_from_others() {
+        let prefix = Prefix::default();
+        let found = |key: &str| {
+            Names::of(&prefix, key.as_bytes()).map(|(names, slot)| (names.lease(1), slot))
+        };
+        let k = |slot| Some(("redlease:{k}".to_owned(), slot));
+        assert_eq!(found("redlease:{k}"), k(1));
+        assert_eq!(found("redlease:{k}:info"), k(1));
+        assert_eq!(found("redlease:{k}:queue"), k(1));
+        assert_eq!(found("redlease:{k}:7"), k(7));
+        assert_eq!(found("redlease:{k}:7:info"), k(7));
+        assert_eq!(
+            found("redlease:{b}:raw:a{b}c:info"),
+            Some(("a{b}c".to_owned(), 1))
+        );
+        for other in [
+            "redlease:{k}:65",
+            "redlease:{k}:1",
+            "redlease:{k}:x",
+            "redlease:{a b}",
+            "redlease:{}",
+            "redlease:fence:x",
+            "other:{k}",
+        ] {
+            assert_eq!(found(other), None, "{other}");
+        }
+        assert!(Names::of(&prefix, b"redlease:{\xff}").is_none());
+    }
+
+    #[test]
+    fn a_prefix_matches_only_itself() {
+        let prefix = "a*b[c]:".parse().unwrap();
+        assert_eq!(Names::pattern(&prefix, "x*"), r"a\*b\[c\]:{x*}*");
     }
 }

@@ -174,6 +174,12 @@ impl<'a> Items<'a> {
         item.unsigned().map(Some)
     }
 
+    /// What is only shown: anybody who can write to the server may have put something else there.
+    fn loose<T: TryFrom<u64>>(&mut self) -> Option<T> {
+        let number = self.next().ok()?.unsigned().ok()?;
+        T::try_from(number).ok()
+    }
+
     fn flag(&mut self) -> Result<bool, Garbled> {
         self.number().map(|n| n != 0)
     }
@@ -193,8 +199,7 @@ impl<'a> Items<'a> {
         let known = self.flag()?;
         let who = Identity {
             host: self.text()?,
-            pid: u32::try_from(self.maybe()?.unwrap_or_default())
-                .map_err(|_| Garbled("a process id"))?,
+            pid: self.loose().unwrap_or_default(),
             user: self.text()?,
             label: self.text()?,
         };

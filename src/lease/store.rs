@@ -3,11 +3,13 @@
 //! Only this module and its parts know the library that packs requests and reads replies. Its own connections are
 //! not used: their limits are per read(2), DNS has none, a signal breaks them, and nothing else can end a wait.
 
+mod batch;
 mod dial;
 mod frame;
 mod link;
 mod resolve;
 mod route;
+mod scan;
 mod stream;
 mod subscription;
 pub mod target;
@@ -22,6 +24,8 @@ use std::sync::Arc;
 
 use rustls::ClientConfig;
 
+pub use batch::Batch;
+pub use scan::Progress;
 pub use subscription::Subscription;
 pub use target::Target;
 pub use trouble::{Kind, Trouble};

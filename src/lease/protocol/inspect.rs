@@ -131,14 +131,14 @@ impl Script for Inspect<'_> {
         let last_run = last_run(&mut slot)?;
         let broken = slot.full()?;
         let by = slot.full()?;
-        let free_since_us = slot.maybe()?;
+        let free_since_us = slot.loose();
 
         let mut shared = Items::of(items.next()?)?;
-        let highest = shared.maybe()?.and_then(fence);
-        let limit = shared.maybe()?.and_then(|limit| u8::try_from(limit).ok());
-        let mut counter = || shared.maybe().map(Option::unwrap_or_default);
-        let (grants, restores, breaks) = (counter()?, counter()?, counter()?);
-        let done_at = shared.maybe()?;
+        let highest = shared.loose().and_then(fence);
+        let limit = shared.loose();
+        let mut counter = || shared.loose().unwrap_or_default();
+        let (grants, restores, breaks) = (counter(), counter(), counter());
+        let done_at = shared.loose();
         let done_host = shared.full()?;
 
         let waiting = items.number()?;
@@ -183,18 +183,17 @@ fn state(wrong: Option<String>, value: Option<String>, holding: Option<&Holding>
 
 fn holding(slot: &mut Items<'_>) -> Result<Option<Holding>, Garbled> {
     let token = slot.full()?;
-    let fence = slot.maybe()?.and_then(fence);
+    let fence = slot.loose().and_then(fence);
     let who = Identity {
         host: slot.text()?,
-        pid: u32::try_from(slot.maybe()?.unwrap_or_default())
-            .map_err(|_| Garbled("a process id"))?,
+        pid: slot.loose().unwrap_or_default(),
         user: slot.text()?,
         label: slot.text()?,
     };
-    let since_us = slot.maybe()?.unwrap_or_default();
-    let renewed_at_us = slot.maybe()?.unwrap_or_default();
-    let expires_at_us = slot.maybe()?.unwrap_or_default();
-    let ttl = Duration::from_millis(slot.maybe()?.unwrap_or_default());
+    let since_us = slot.loose().unwrap_or_default();
+    let renewed_at_us = slot.loose().unwrap_or_default();
+    let expires_at_us = slot.loose().unwrap_or_default();
+    let ttl = Duration::from_millis(slot.loose().unwrap_or_default());
     let ended = slot.full()?;
     Ok(token.map(|token| Holding {
         ended: ended.as_ref() == Some(&token),
@@ -208,10 +207,10 @@ fn holding(slot: &mut Items<'_>) -> Result<Option<Holding>, Garbled> {
 }
 
 fn last_run(slot: &mut Items<'_>) -> Result<Option<LastRun>, Garbled> {
-    let ended_at = slot.maybe()?;
+    let ended_at = slot.loose();
     let outcome = slot.text()?;
-    let code = slot.maybe()?.and_then(|code| u8::try_from(code).ok());
-    let duration = slot.maybe()?.map(Duration::from_millis);
+    let code = slot.loose();
+    let duration = slot.loose().map(Duration::from_millis);
     let host = slot.full()?;
     Ok(ended_at.map(|ended_at_us| LastRun {
         ended_at_us,
@@ -237,7 +236,7 @@ fn waiters(items: &[Reply], now_us: u64) -> Result<Vec<Waiter>, Garbled> {
             let pid = next().parse().unwrap_or_default();
             Ok(Waiter {
                 id: id.text()?,
-                ticket: ticket.unsigned()?,
+                ticket: ticket.unsigned().unwrap_or_default(),
                 who: Identity {
                     pid,
                     host: next(),

@@ -64,6 +64,21 @@ impl Link {
         self.reply(until).map_err(|trouble| trouble.sent(true))
     }
 
+    /// `count` requests in one, and their replies.
+    pub fn rounds(
+        &mut self,
+        requests: &[u8],
+        count: usize,
+        until: Moment,
+    ) -> Result<Vec<Answer>, Trouble> {
+        let mut begun = false;
+        if let Err(stop) = self.stream.send(requests, until, &mut begun) {
+            self.torn |= begun;
+            return Err(self.stopped(stop));
+        }
+        (0..count).map(|_| self.reply(until)).collect()
+    }
+
     /// A server that hangs up, full or by TLS, often says why before.
     fn last_words(&mut self, stop: Stop) -> Result<Answer, Trouble> {
         if matches!(stop, Stop::Io(_)) {

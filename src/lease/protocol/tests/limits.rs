@@ -49,7 +49,7 @@ fn as_many_hold_as_there_are_slots() {
     assert_eq!(grant.slot, 2);
     assert!(grant.fence > last);
     // Each slot is a lease of its own.
-    assert_eq!(all[1].renew(&mut on, &grants[1]).is_err(), true);
+    assert!(all[1].renew(&mut on, &grants[1]).is_err());
     assert!(all[0].renew(&mut on, &grants[0]).is_ok());
     assert!(all[2].renew(&mut on, &grants[2]).is_ok());
     assert_eq!(all[3].check(&mut on, 2).unwrap().fence, Some(grant.fence));
