@@ -1,0 +1,174 @@
+//! Stands between redlease and the server: a network that delays, cuts, swallows and delivers late, and the witness
+//! of what was asked and answered. One thread, so that what it notes has an order.
+
+mod connection;
+mod wire;
+
+use std::fs;
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+
+use self::connection::Connection;
+use super::history::{Ask, MS, Ns};
+use super::random::Random;
+use crate::harness::now;
+
+/// What happens to requests and replies. Chances are in percent, delays in milliseconds.
+#[derive(Clone, Debug, Default)]
+pub struct Weather {
+    pub delay: u64,
+    /// The request waits so long that the client has gone, and is delivered all the same.
+    pub late: u64,
+    pub late_for: u64,
+    /// The request is executed and nobody hears of it.
+    pub swallowed: u64,
+    /// The connection breaks before the request, or after it and before its reply.
+    pub cut: u64,
+    /// Nothing passes before this moment.
+    pub closed_until: Ns,
+}
+
+pub struct Relay {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<Vec<Ask>>>,
+    socket: PathBuf,
+}
+
+struct Shared {
+    weather: Mutex<Weather>,
+    server: Mutex<PathBuf>,
+    cut: AtomicBool,
+    over: AtomicBool,
+}
+
+impl Relay {
+    pub fn start(folder: &Path, server: &Path, seed: u64) -> Relay {
+        let socket = folder.join("relay");
+        let listener = UnixListener::bind(&socket).expect("a socket for the relay");
+        listener.set_nonblocking(true).expect("a socket that does not block");
+        let shared = Arc::new(Shared {
+            weather: Mutex::default(),
+            server: Mutex::new(server.to_owned()),
+            cut: AtomicBool::new(false),
+            over: AtomicBool::new(false),
+        });
+        let inner = shared.clone();
+        let thread = std::thread::spawn(move || {
+            let mut loops = Loop {
+                shared: inner,
+                listener,
+                connections: Vec::new(),
+                asks: Vec::new(),
+                random: Random::new(seed),
+            };
+            while !loops.shared.over.load(Ordering::Relaxed) {
+                loops.turn();
+            }
+            loops.asks
+        });
+        Relay {
+            shared,
+            thread: Some(thread),
+            socket,
+        }
+    }
+
+    pub fn socket(&self) -> &Path {
+        &self.socket
+    }
+
+    pub fn weather(&self, weather: Weather) {
+        *self.shared.weather.lock().expect("nobody panics with it") = weather;
+    }
+
+    /// New connections go to this server.
+    pub fn lead_to(&self, server: &Path) {
+        server.clone_into(&mut self.shared.server.lock().expect("nobody panics with it"));
+    }
+
+    pub fn cut_all(&self) {
+        self.shared.cut.store(true, Ordering::Relaxed);
+    }
+
+    /// Ends it, and tells what passed.
+    pub fn end(mut self) -> Vec<Ask> {
+        self.shared.over.store(true, Ordering::Relaxed);
+        let thread = self.thread.take().expect("it ends once");
+        thread.join().expect("the relay does not panic")
+    }
+}
+
+impl Drop for Relay {
+    fn drop(&mut self) {
+        self.shared.over.store(true, Ordering::Relaxed);
+    }
+}
+
+struct Loop {
+    shared: Arc<Shared>,
+    listener: UnixListener,
+    connections: Vec<Connection>,
+    asks: Vec<Ask>,
+    random: Random,
+}
+
+impl Loop {
+    fn turn(&mut self) {
+        self.wait();
+        let weather = self.shared.weather.lock().expect("nobody panics with it").clone();
+        self.accept();
+        if self.shared.cut.swap(false, Ordering::Relaxed) {
+            self.connections.clear();
+        }
+        for connection in &mut self.connections {
+            connection.turn(&weather, &mut self.random, &mut self.asks);
+        }
+        self.connections.retain(|connection| !connection.over());
+    }
+
+    /// Until something can be read or written, or a delayed request is due.
+    fn wait(&self) {
+        let at = now().0;
+        let mut fds = vec![PollFd::new(self.listener.as_fd(), PollFlags::POLLIN)];
+        let mut wake = at + 20 * MS;
+        for connection in &self.connections {
+            connection.watch(at, &mut fds);
+            wake = connection.due().map_or(wake, |due| wake.min(due));
+        }
+        let rest = wake.saturating_sub(at).div_ceil(MS);
+        let timeout = PollTimeout::try_from(u32::try_from(rest).unwrap_or(20)).unwrap_or(PollTimeout::ZERO);
+        // Interrupted is as good as a timeout.
+        poll(&mut fds, timeout).unwrap_or_default();
+    }
+
+    fn accept(&mut self) {
+        loop {
+            let client = match self.listener.accept() {
+                Ok((client, _)) => client,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                Err(_) => return,
+            };
+            let server = self.shared.server.lock().expect("nobody panics with it").clone();
+            // A server that is down closes the connection, as a refused one.
+            if let Ok(server) = UnixStream::connect(server)
+                && let Ok(connection) = Connection::new(client, server)
+            {
+                self.connections.push(connection);
+            }
+        }
+    }
+}
+
+/// Ends a relay's socket file with the folder; a second relay in it would need another name.
+pub fn remove(socket: &Path) {
+    if let Err(error) = fs::remove_file(socket) {
+        assert_eq!(error.kind(), io::ErrorKind::NotFound, "{error}");
+    }
+}
