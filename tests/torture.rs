@@ -14,5 +14,15 @@ mod torture {
     pub mod checker;
     pub mod history;
 
+    mod crowd;
     mod judged;
+    mod plan;
+    mod programs;
+    mod random;
+    mod relay;
+    mod round;
+    mod sessions;
+    mod summary;
+    mod ticker;
+    mod world;
 }

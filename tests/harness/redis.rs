@@ -21,6 +21,7 @@ pub struct Options {
     lines: Vec<String>,
     tcp: bool,
     password: Option<String>,
+    environment: Vec<(String, OsString)>,
 }
 
 impl Options {
@@ -39,6 +40,12 @@ impl Options {
     /// Asks every client for this password; the test's own clients give it.
     pub fn password(mut self, password: &str) -> Options {
         self.password = Some(password.to_owned());
+        self
+    }
+
+    /// A variable of the server's environment.
+    pub fn env(mut self, name: &str, value: impl Into<OsString>) -> Options {
+        self.environment.push((name.to_owned(), value.into()));
         self
     }
 
@@ -290,6 +297,7 @@ impl Redis {
         }
         let child = Command::new(&self.program)
             .arg(self.folder().join("conf"))
+            .envs(self.options.environment.iter().cloned())
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null())

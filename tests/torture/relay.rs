@@ -52,7 +52,9 @@ impl Relay {
     pub fn start(folder: &Path, server: &Path, seed: u64) -> Relay {
         let socket = folder.join("relay");
         let listener = UnixListener::bind(&socket).expect("a socket for the relay");
-        listener.set_nonblocking(true).expect("a socket that does not block");
+        listener
+            .set_nonblocking(true)
+            .expect("a socket that does not block");
         let shared = Arc::new(Shared {
             weather: Mutex::default(),
             server: Mutex::new(server.to_owned()),
@@ -122,7 +124,12 @@ struct Loop {
 impl Loop {
     fn turn(&mut self) {
         self.wait();
-        let weather = self.shared.weather.lock().expect("nobody panics with it").clone();
+        let weather = self
+            .shared
+            .weather
+            .lock()
+            .expect("nobody panics with it")
+            .clone();
         self.accept();
         if self.shared.cut.swap(false, Ordering::Relaxed) {
             self.connections.clear();
@@ -143,7 +150,8 @@ impl Loop {
             wake = connection.due().map_or(wake, |due| wake.min(due));
         }
         let rest = wake.saturating_sub(at).div_ceil(MS);
-        let timeout = PollTimeout::try_from(u32::try_from(rest).unwrap_or(20)).unwrap_or(PollTimeout::ZERO);
+        let timeout =
+            PollTimeout::try_from(u32::try_from(rest).unwrap_or(20)).unwrap_or(PollTimeout::ZERO);
         // Interrupted is as good as a timeout.
         poll(&mut fds, timeout).unwrap_or_default();
     }
@@ -155,7 +163,12 @@ impl Loop {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 Err(_) => return,
             };
-            let server = self.shared.server.lock().expect("nobody panics with it").clone();
+            let server = self
+                .shared
+                .server
+                .lock()
+                .expect("nobody panics with it")
+                .clone();
             // A server that is down closes the connection, as a refused one.
             if let Ok(server) = UnixStream::connect(server)
                 && let Ok(connection) = Connection::new(client, server)

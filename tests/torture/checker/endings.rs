@@ -18,7 +18,7 @@ pub fn judge(facts: &Facts, verdict: &mut Verdict) {
         let job = jobs.get(&run.id).copied();
         let complaints = [
             in_time(facts, run, ending),
-            code(run, ending),
+            code(facts, run, ending, job),
             early(run, ending),
             reported(run, ending, job),
         ];
@@ -42,10 +42,14 @@ fn in_time(facts: &Facts, run: &Run, ending: &Ending) -> Option<String> {
         .then(|| format!("took {}, {} at most", shown(took), shown(limit)))
 }
 
-/// What the faults of the torture can lead to: 69 unreachable, 75 refused, 79 lost, a passed-on TERM, a KILL.
-fn code(run: &Run, ending: &Ending) -> Option<String> {
+/// What the faults of the torture can lead to: 69 unreachable, 75 refused, 79 lost, a passed-on TERM, a KILL; and
+/// 125 where we took the guard away before there was a job.
+fn code(facts: &Facts, run: &Run, ending: &Ending, job: Option<&Job>) -> Option<String> {
     let known = ending.code == run.code || [69, 75, 79, 137, 143].contains(&ending.code);
-    (!known).then(|| format!("ended with {}", ending.code))
+    let mut faults = facts.history.faults.iter();
+    let unguarded = faults.any(|f| f.run == Some(run.id) && f.kind.contains("guard"));
+    let failed = ending.code == 125 && unguarded && job.is_none();
+    (!known && !failed).then(|| format!("ended with {}", ending.code))
 }
 
 /// A run that waits is not sent away before its time.

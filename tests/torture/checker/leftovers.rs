@@ -63,11 +63,18 @@ fn overstays(facts: &Facts, left: &Left) -> Option<String> {
     if what == "lease" && left.again {
         return Some(format!("{} is still held: {}", left.key, left.value));
     }
-    // A holding whose release was answered is not held any more.
-    let released = facts
-        .of_token(&left.value)
-        .any(|ask| ask.script == "release" && ask.answer == Answer::Released);
+    // A holding whose release was answered is not held any more, unless the server went back to before it.
+    let released = facts.of_token(&left.value).any(|ask| {
+        ask.script == "release"
+            && ask.answer == Answer::Released
+            && !lost_since(facts, ask.forwarded)
+    });
     (what == "lease" && released).then(|| format!("{} is held after its release", left.key))
+}
+
+fn lost_since(facts: &Facts, at: Ns) -> bool {
+    let mut losses = facts.history.losses.iter();
+    losses.any(|loss| loss.until + 1_000 * MS > at)
 }
 
 /// A holding is not written again after its release, nor after its TTL: nobody would be there to give it back.
@@ -76,6 +83,9 @@ fn comes_back(facts: &Facts, verdict: &mut Verdict) {
     for key in &facts.history.keys {
         ttls.insert(&key.name, key.ttl);
     }
+    // By the server's clock, which is what counts there, it may be before its TTL.
+    let mut faults = facts.history.faults.iter();
+    let stepped = faults.any(|fault| fault.kind.starts_with("clock"));
     for asks in facts.asks.values() {
         let (mut released, mut lapses) = (None, None);
         for ask in asks {
@@ -83,12 +93,12 @@ fn comes_back(facts: &Facts, verdict: &mut Verdict) {
                 continue;
             };
             if ask.answer == (Answer::Renewed { restored: true }) {
-                if released.is_some_and(|at| at < ask.forwarded) {
+                if released.is_some_and(|at| at < ask.forwarded && !lost_since(facts, at)) {
                     let text = format!("{}: {} came back after its release", ask.key, ask.token);
                     verdict.breach('e', text);
                 } else if let Some(late) = lapses
                     .and_then(|end: Ns| ask.forwarded.checked_sub(end))
-                    .filter(|late| *late > PROMPT)
+                    .filter(|late| *late > PROMPT && !stepped)
                 {
                     let text = format!(
                         "{}: {} came back {} after its TTL",

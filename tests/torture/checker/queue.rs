@@ -106,24 +106,24 @@ impl Waiter<'_> {
 
 /// The end of the holding: its release, or the end of its TTL.
 fn freed(facts: &Facts, grant: &Ask, ttl: Ns) -> Option<Freed> {
-    let release = facts.of_token(&grant.token).find(|ask| {
-        matches!(ask.script.as_str(), "release" | "leave") && ask.answer == Answer::Released
-    });
-    if let Some(release) = release {
+    let last = facts.good(&grant.token).max_by_key(|ask| ask.forwarded)?;
+    let lapsed = Freed {
+        earliest: last.forwarded + ttl,
+        latest: last.replied + ttl,
+    };
+    let mut asks = facts.of_token(&grant.token);
+    let released = asks.find(|ask| ask.script != "acquire" && ask.answer == Answer::Released);
+    if let Some(release) = released {
+        // Also of a holding that had lapsed before.
         return Some(Freed {
-            earliest: release.forwarded,
-            latest: release.replied,
+            earliest: release.forwarded.min(lapsed.earliest),
+            latest: release.replied.min(lapsed.latest),
         });
     }
     // A release that nobody answered may have been executed at any time.
-    let unknown = facts
-        .of_token(&grant.token)
-        .any(|ask| ask.script != "acquire" && ask.answer == Answer::None);
-    let last = facts.good(&grant.token).max_by_key(|ask| ask.forwarded)?;
-    (!unknown).then_some(Freed {
-        earliest: last.forwarded + ttl,
-        latest: last.replied + ttl,
-    })
+    let mut asks = facts.of_token(&grant.token);
+    let unknown = asks.any(|ask| ask.script != "acquire" && ask.answer == Answer::None);
+    (!unknown).then_some(lapsed)
 }
 
 /// Neither server nor network was disturbed lately, and no key was lost.

@@ -57,7 +57,8 @@ impl Connection {
 
     /// A client that has gone does not stop what it sent from being executed.
     pub fn over(&self) -> bool {
-        self.server.is_none() || (self.client.is_none() && self.up.is_empty() && self.open.is_empty())
+        self.server.is_none()
+            || (self.client.is_none() && self.up.is_empty() && self.open.is_empty())
     }
 
     pub fn due(&self) -> Option<Ns> {
