@@ -299,16 +299,18 @@ mod tests {
     fn nothing_is_lost_where_all_is_kept() {
         let plan = Plan::new(World::Kept, 3, 600_000, 20);
         assert!(plan.faults.len() > 500);
-        let loses = |fault: &Fault| match fault {
-            Fault::Server(
-                ServerFault::RestartEmpty(_)
-                | ServerFault::FlushAll
-                | ServerFault::Evict(..)
-                | ServerFault::FailOver(_)
-                | ServerFault::Demote
-                | ServerFault::Step(_),
-            ) => true,
-            _ => false,
+        let loses = |fault: &Fault| {
+            matches!(
+                fault,
+                Fault::Server(
+                    ServerFault::RestartEmpty(_)
+                        | ServerFault::FlushAll
+                        | ServerFault::Evict(..)
+                        | ServerFault::FailOver(_)
+                        | ServerFault::Demote
+                        | ServerFault::Step(_)
+                )
+            )
         };
         assert!(!plan.faults.iter().any(|(_, fault)| loses(fault)));
     }

@@ -4,7 +4,6 @@
 mod connection;
 mod wire;
 
-use std::fs;
 use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -176,12 +175,5 @@ impl Loop {
                 self.connections.push(connection);
             }
         }
-    }
-}
-
-/// Ends a relay's socket file with the folder; a second relay in it would need another name.
-pub fn remove(socket: &Path) {
-    if let Err(error) = fs::remove_file(socket) {
-        assert_eq!(error.kind(), io::ErrorKind::NotFound, "{error}");
     }
 }
