@@ -1,6 +1,6 @@
 use nix::sys::signal::Signal;
 
-use crate::harness::process::{Stamps, environment, gone, stopped};
+use crate::harness::process::{Stamps, gone, stopped};
 use crate::harness::terminal::Terminal;
 use crate::harness::{PATIENCE, Redis, Redlease, Value, ms, wait_until};
 
@@ -22,13 +22,6 @@ fn a_persistent_server_keeps_its_keys_over_a_restart() {
     redis.steal("k", "t", 60_000);
     redis.restart();
     assert_eq!(redis.get("k"), Some("t".to_owned()));
-}
-
-#[test]
-fn a_server_gets_the_environment_that_it_is_given() {
-    let redis = Redis::options().env("RL_GIVEN", "here").start();
-    let given = environment(redis.pid());
-    assert!(given.contains(&"RL_GIVEN=here".to_owned()), "{given:?}");
 }
 
 #[test]
