@@ -1,5 +1,6 @@
 //! redlease runs a command in one place at a time, under a lease in Redis.
 
+mod breaking;
 mod cli;
 mod exit;
 mod lease;
@@ -18,7 +19,7 @@ use exit::Exit;
 use plan::Refused;
 use plan::run::RunPlan;
 use plan::source::Source;
-use plan::view::StatusPlan;
+use plan::view::{BreakPlan, StatusPlan};
 use report::{Level, Log};
 
 fn main() -> ExitCode {
@@ -46,6 +47,8 @@ fn act(verb: Verb) -> Exit {
         }
         Verb::Status(typed) => StatusPlan::new(&typed, &source)
             .map_or_else(|why| refused(&why), |plan| status::run(&plan)),
+        Verb::Break(typed) => BreakPlan::new(&typed, &source)
+            .map_or_else(|why| refused(&why), |plan| breaking::run(&plan)),
         _ => refused(&Refused::usage("this command is not there yet")),
     }
 }

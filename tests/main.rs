@@ -5,6 +5,9 @@
 #[cfg(test)]
 mod harness;
 
+/// Ending somebody else's holding.
+#[cfg(test)]
+mod breaking;
 /// The harness itself does what the tests lean on.
 #[cfg(test)]
 mod foundation;

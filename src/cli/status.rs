@@ -51,7 +51,10 @@ Examples:
   redlease break nightly-import --yes
   redlease break deploy --token 3f0c6f7e-1f0a-4b1e-9d1c-0d8a5a3f2b11 --yes
 
-The holder's job is stopped at its next renewal; until the broken holding's time is over nobody else may acquire.";
+The holder's job is stopped at its next renewal; until it has ended, or the broken holding's time is over, nobody else
+may acquire.
+
+Exit codes: 0 broken, 1 nothing to break or answered no, 79 another holding than --token.";
 
 /// Take a lease away from its holder, whose job is then stopped
 #[derive(Args, Clone)]

@@ -4,9 +4,9 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use super::{Args, CLOCK, HOLDING, Items, QUEUE, lean, line, slot_and_queue};
+use crate::lease::Holder;
 use crate::lease::names::Names;
 use crate::lease::reply::{Garbled, Reply, Script};
-use crate::lease::{Holder, Token};
 
 #[derive(Clone, Copy, Debug)]
 pub struct Break<'a> {
@@ -14,8 +14,8 @@ pub struct Break<'a> {
     pub slot: u8,
     /// As `inspect` told it, so that those who wait are woken for all slots that are free.
     pub limit: u8,
-    /// Only this holding.
-    pub token: Option<&'a Token>,
+    /// Only this holding: what stands at the key, be it another client's.
+    pub token: Option<&'a str>,
     /// Recorded, and told to the holder: user and host of the operator.
     pub who: &'a str,
     /// Free at once, though the job may still run.
@@ -59,7 +59,7 @@ impl Script for Break<'_> {
 
     fn args(&self) -> Vec<Vec<u8>> {
         Args::new()
-            .text(self.token.map_or("", Token::as_str))
+            .text(self.token.unwrap_or_default())
             .text(line(self.who))
             .flag(self.now)
             .number(self.slot)

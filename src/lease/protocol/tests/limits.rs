@@ -223,7 +223,7 @@ fn a_broken_holding_keeps_its_time_and_is_lost() {
     assert_eq!(on.ask(&breaking(&ann)), Broke::Free);
     let grant = ann.acquire(&mut on).unwrap();
     let other = Break {
-        token: Some(&bob.token),
+        token: Some(bob.token.as_str()),
         ..breaking(&ann)
     };
     assert_eq!(on.ask(&other), Broke::Other);
@@ -273,7 +273,7 @@ fn break_now_frees_at_once_and_cannot_be_undone() {
     let grant = ann.acquire(&mut on).unwrap();
     let now = Break {
         now: true,
-        token: Some(&ann.token),
+        token: Some(ann.token.as_str()),
         ..breaking(&ann)
     };
     // With `info` lost too, the holder could have itself restored: a new fence forbids it.
