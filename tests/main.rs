@@ -15,6 +15,9 @@ mod foundation;
 /// Trouble that costs nothing.
 #[cfg(test)]
 mod blips;
+/// URLs, TLS, sentinels, clusters, weak networks, hostile servers.
+#[cfg(test)]
+mod connection;
 /// What timers need.
 #[cfg(test)]
 mod cron;

@@ -20,6 +20,7 @@ use super::{Client, PATIENCE, Value, ms};
 pub struct Options {
     lines: Vec<String>,
     tcp: bool,
+    stock: bool,
     password: Option<String>,
     environment: Vec<(String, OsString)>,
 }
@@ -34,6 +35,12 @@ impl Options {
     /// Listens on a free port of 127.0.0.1 too.
     pub fn tcp(mut self) -> Options {
         self.tcp = true;
+        self
+    }
+
+    /// The distribution's server, whatever other one the suite runs on: for what not every build knows.
+    pub fn stock(mut self) -> Options {
+        self.stock = true;
         self
     }
 
@@ -64,8 +71,8 @@ impl Options {
             .rand_bytes(6)
             .tempdir_in("/tmp")
             .expect("a folder for the server");
-        let binary = std::env::var_os("REDLEASE_TEST_SERVER")
-            .unwrap_or_else(|| OsString::from("redis-server"));
+        let other = std::env::var_os("REDLEASE_TEST_SERVER").filter(|_| !self.stock);
+        let binary = other.unwrap_or_else(|| OsString::from("redis-server"));
         // Under a name of its own: whoever ends servers by name does not end ours.
         let program = folder.path().join("rl-server");
         symlink(find(&binary), &program).expect("a link to the server");
@@ -137,6 +144,11 @@ impl Redis {
         self.port
     }
 
+    /// The server's program, under the name that is ours.
+    pub fn program(&self) -> &Path {
+        &self.program
+    }
+
     pub fn pid(&self) -> u32 {
         self.child.as_ref().expect("the server runs").id()
     }
@@ -157,6 +169,12 @@ impl Redis {
     /// One command on a connection of its own. An error reply is a `Value::Error`.
     pub fn cli(&self, words: &[&str]) -> Value {
         self.client().ask(words)
+    }
+
+    /// As `cli`, for a server that may hang up meanwhile, as those do whose sentinels or cluster change their role.
+    pub fn try_cli(&self, words: &[&str]) -> Option<Value> {
+        let words: Vec<&[u8]> = words.iter().map(|word| word.as_bytes()).collect();
+        self.try_client().ok()?.try_ask(&words).ok()
     }
 
     pub fn get(&self, key: &str) -> Option<String> {

@@ -1,0 +1,9 @@
+//! Every Redis that people run, and every network between.
+
+mod cluster;
+mod hostile;
+mod secrets;
+mod sentinel;
+mod tls;
+mod urls;
+mod weather;
