@@ -93,6 +93,9 @@ impl Store {
 
     /// Connects, unless it is connected, by way of every address of the server, with AUTH and SELECT.
     pub fn connect(&mut self, until: Moment) -> Result<(), Trouble> {
+        if self.link.as_mut().is_some_and(Link::hung_up) {
+            self.hang_up();
+        }
         if self.link.is_none() {
             self.abandoned = None;
             match self.dial(until) {

@@ -1,5 +1,7 @@
 //! One connection to one server: requests out, whole replies in.
 
+use std::time::Duration;
+
 use super::frame::{Frame, LONGEST_REPLY, NotAReply, read};
 use super::stream::Stream;
 use super::target::{Host, Secret};
@@ -25,7 +27,11 @@ pub struct Link {
     /// A request was left half written: whatever is written behind it would become a part of it.
     torn: bool,
     heard: bool,
+    used: Moment,
 }
+
+/// After a rest of this length it is looked first whether the server has hung up meanwhile.
+const REST: Duration = Duration::from_secs(1);
 
 impl Link {
     pub fn new(stream: Stream, name: String, peer: Option<Host>, secrets: Vec<Secret>) -> Link {
@@ -37,6 +43,7 @@ impl Link {
             inbox: Vec::new(),
             torn: false,
             heard: false,
+            used: Moment::now(),
         }
     }
 
@@ -49,12 +56,26 @@ impl Link {
         &self.name
     }
 
+    /// The server ended the connection, or said something that nobody asked for, while it rested. What is then
+    /// not sent on it needs no second guess.
+    pub fn hung_up(&mut self) -> bool {
+        let now = Moment::now();
+        if !self.used.after(REST).passed(now) {
+            return false;
+        }
+        match self.next(now) {
+            Ok(said) => said.is_some(),
+            Err(trouble) => trouble.kind != Kind::Interrupted,
+        }
+    }
+
     /// One request and its reply.
     pub fn round(&mut self, request: &[u8], until: Moment) -> Result<Answer, Trouble> {
         if !self.inbox.is_empty() {
             let text = format!("{} says more than it was asked", self.name);
             return Err(Trouble::again(text));
         }
+        self.used = Moment::now();
         let mut begun = false;
         if let Err(stop) = self.stream.send(request, until, &mut begun) {
             // Whatever has left, the request is not whole, and so no server executes it.
