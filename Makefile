@@ -1,5 +1,6 @@
 # make demo      two competing runs of a job on a throw-away Redis
 # make test      format, lints, all tests, documentation
+# make test-servers   all tests on the newest Valkey and on Redis 6.2 too
 # make build     the program that people install: static, so that it starts faster and runs on any distribution
 # make install   DESTDIR and PREFIX as usual
 # make deb       a Debian package, by cargo-deb
@@ -30,7 +31,7 @@ BASH := $(DESTDIR)$(PREFIX)/share/bash-completion/completions
 ZSH := $(DESTDIR)$(PREFIX)/share/zsh/site-functions
 FISH := $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
 
-.PHONY: all build test lint demo generate install uninstall deb clean
+.PHONY: all build test test-servers lint demo generate install uninstall deb clean
 
 all: build
 
@@ -40,6 +41,9 @@ build:
 test: lint
 	tests/run
 	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --locked --no-deps --document-private-items
+
+test-servers:
+	tests/servers
 
 lint:
 	$(CARGO) fmt --check
