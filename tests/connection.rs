@@ -2,6 +2,7 @@
 
 mod cluster;
 mod hostile;
+mod refusing;
 mod secrets;
 mod sentinel;
 mod tls;
