@@ -263,9 +263,11 @@ fn a_held_lease_takes_at_most_700_bytes() {
         ann.renew(&mut on, &grant).unwrap();
         used = on.int(&["MEMORY", "USAGE", "redlease:{k}"])
             + on.int(&["MEMORY", "USAGE", "redlease:{k}:info"]);
-        assert_eq!(
-            on.text(&["OBJECT", "ENCODING", "redlease:{k}:info"]),
-            "listpack"
+        // Redis 6 has ziplists.
+        let compact = on.text(&["OBJECT", "ENCODING", "redlease:{k}:info"]);
+        assert!(
+            ["listpack", "ziplist"].contains(&compact.as_str()),
+            "{compact}"
         );
         ann.finish(&mut on, &grant, 0).unwrap();
     }

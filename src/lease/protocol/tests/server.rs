@@ -23,9 +23,10 @@ impl Server {
             .prefix("rl-")
             .tempdir_in("/tmp")
             .unwrap();
-        let program = ["/usr/bin/redis-server", "/usr/local/bin/redis-server"]
-            .iter()
+        let program = std::env::var_os("REDLEASE_TEST_SERVER")
             .map(PathBuf::from)
+            .into_iter()
+            .chain(["/usr/bin/redis-server", "/usr/local/bin/redis-server"].map(PathBuf::from))
             .find(|file| file.exists())
             .expect("the tests need a real server: apt-get install redis-server");
         // Under a name of its own: whoever ends servers by name does not end ours.
@@ -128,7 +129,10 @@ impl Connection {
     }
 
     pub fn text(&mut self, words: &[&str]) -> String {
-        self.command(words).text().unwrap()
+        match self.command(words) {
+            Reply::Bytes(bytes) => String::from_utf8(bytes).unwrap(),
+            other => panic!("{words:?}: {other:?}"),
+        }
     }
 
     pub fn int(&mut self, words: &[&str]) -> i64 {
