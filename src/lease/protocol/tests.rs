@@ -4,6 +4,7 @@ mod faults;
 mod holding;
 mod limits;
 mod server;
+mod simulation;
 mod waiting;
 
 use std::time::Duration;

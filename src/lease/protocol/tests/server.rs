@@ -101,25 +101,36 @@ impl Connection {
     }
 
     pub fn raw<S: Script>(&mut self, script: &S) -> Reply {
-        self.send(script);
+        let request = request(script);
+        self.execute(&request)
+    }
+
+    /// Executes a request, which may have been made long ago, at the present time of the clock.
+    pub fn execute(&mut self, request: &[Vec<u8>]) -> Reply {
+        let mut parts = request.to_vec();
+        if let Some(clock) = self.clock {
+            let keys: usize = std::str::from_utf8(&parts[2]).unwrap().parse().unwrap();
+            parts[3 + keys] = clock.to_string().into_bytes();
+        }
+        self.write(&parts);
         self.read()
     }
 
-    /// Leaves the reply unread, as a client does that went away.
-    pub fn send<S: Script>(&mut self, script: &S) {
-        let mut args = script.args();
-        if let Some(clock) = self.clock {
-            args[0] = clock.to_string().into_bytes();
+    /// Many commands in one go.
+    pub fn commands(&mut self, all: &[Vec<String>]) -> Vec<Reply> {
+        for words in all {
+            let parts: Vec<Vec<u8>> = words.iter().map(|word| word.as_bytes().to_vec()).collect();
+            self.write(&parts);
         }
-        let keys = script.keys();
-        let mut parts = vec![
-            b"EVAL".to_vec(),
-            script.source().as_bytes().to_vec(),
-            keys.len().to_string().into_bytes(),
-        ];
-        parts.extend(keys.into_iter().map(String::into_bytes));
-        parts.extend(args);
-        self.write(&parts);
+        all.iter().map(|_| self.read()).collect()
+    }
+
+    /// What has come without being asked for, if anything has.
+    pub fn heard(&mut self) -> Option<Reply> {
+        self.stream.get_ref().set_nonblocking(true).unwrap();
+        let any = self.stream.fill_buf().is_ok_and(|bytes| !bytes.is_empty());
+        self.stream.get_ref().set_nonblocking(false).unwrap();
+        any.then(|| self.read())
     }
 
     pub fn command(&mut self, words: &[&str]) -> Reply {
@@ -173,4 +184,17 @@ impl Connection {
             _ => panic!("{line:?}"),
         }
     }
+}
+
+/// A script's request as it goes over the wire.
+pub fn request<S: Script>(script: &S) -> Vec<Vec<u8>> {
+    let keys = script.keys();
+    let mut parts = vec![
+        b"EVAL".to_vec(),
+        script.source().as_bytes().to_vec(),
+        keys.len().to_string().into_bytes(),
+    ];
+    parts.extend(keys.into_iter().map(String::into_bytes));
+    parts.extend(script.args());
+    parts
 }
