@@ -33,7 +33,7 @@ for slot = 1, limit do
     free[#free + 1] = slot
   end
 end
-local shared = redis.pcall('HMGET', info(1), 'fence', 'limit', 'done_at', 'done_host')
+local shared = redis.pcall('HMGET', info(1), 'fence', 'limit', 'done_at', 'done_host', 'skipped')
 local waiting = redis.pcall('ZCARD', q.queue)
 bad = bad or unusable(waiting, 'ZCARD', q.queue)
   or unusable(redis.pcall('HMGET', q.waiters, ''), 'HMGET', q.waiters)
@@ -57,6 +57,7 @@ local function grant(slot, fence, acquired, again)
     'expires_at', digits(expires), 'ttl', ARGV[3])
   call('SET', lease(slot), token, 'PX', ARGV[3])
   redis.pcall('HDEL', info(slot), 'free_since')
+  redis.pcall('HDEL', info(1), 'skipped')
   if slot > 1 then
     redis.pcall('HSET', info(1), 's' .. slot, digits(expires))
     redis.pcall('PEXPIRE', info(slot), retain)
@@ -149,7 +150,7 @@ if me ~= '' then
   end
 end
 
-heads(q, #free + 2)
+local _, dropped = heads(q, #free + 2)
 waiting = call('ZCARD', q.queue)
 local ahead = waiting
 if me ~= '' then
@@ -157,6 +158,7 @@ if me ~= '' then
 end
 
 if #free > 0 then
+  skip(info(1), dropped)
   local since = now
   for _, slot in ipairs(free) do
     local freed, expires = tonumber(infos[slot][6]), tonumber(infos[slot][4])
@@ -171,12 +173,16 @@ if #free > 0 then
   end
   local wait = 0
   if ahead >= #free then
-    wait = (ahead - #free + 1) * STEP - (now - since)
+    local place = ahead + number(shared[5]) + dropped
+    wait = (place - #free + 1) * STEP - (now - since)
   end
   if wait <= 0 then
     return grant(free[1], math.max(number(shared[1]) + 1, now), now, false)
   end
   primary(info(1))
+  if dropped > 0 then
+    skip(info(1), wake(q, #free))
+  end
   return { 'queued', waiting, digits(wait), me ~= '' and ahead or -1, digits(ticket or 0) }
 end
 

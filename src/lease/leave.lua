@@ -24,9 +24,13 @@ for slot = 1, limit do
     free = free + 1
   end
 end
+local gone = 0
 if ARGV[4] ~= '' then
-  call('ZREM', q.queue, ARGV[4])
+  gone = call('ZREM', q.queue, ARGV[4])
   redis.pcall('HDEL', q.waiters, ARGV[4])
 end
-wake(q, free)
+gone = gone + wake(q, free)
+if free > back then
+  skip(KEYS[2], gone)
+end
 return back

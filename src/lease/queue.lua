@@ -24,9 +24,10 @@ local function alive(q, id)
   return deadline > now
 end
 
--- Drops the dead among the first, until `want` living ones are there or the queue ends; how many are there.
+-- Drops the dead among the first, until `want` living ones are there or the queue ends. Returns how many are there,
+-- and how many were dropped.
 local function heads(q, want)
-  local found = 0
+  local found, dropped = 0, 0
   while found < want do
     local id = redis.pcall('ZRANGE', q.queue, found, found)
     if id.err or not id[1] then
@@ -36,36 +37,47 @@ local function heads(q, want)
       found = found + 1
     else
       drop(q, id[1])
+      dropped = dropped + 1
     end
   end
-  return found
+  return found, dropped
+end
+
+-- Who goes from the queue while a slot is free moves the others up, and without this the second could take its turn
+-- together with the first: a waiter's time is that of its place when the slot became free. Forgotten with the next
+-- grant.
+local function skip(info, count)
+  if count > 0 then
+    redis.pcall('HINCRBY', info, 'skipped', count)
+  end
 end
 
 -- Wakes the first free + 2. The message is 0 for those who may take now, and n for one who may when the slot has
 -- been free for n steps. Nobody heard: that waiter is gone, and the next moves up. A server that refuses PUBLISH
--- costs the waiters a heartbeat and nothing else.
+-- costs the waiters a heartbeat and nothing else. Returns how many were dropped.
 local function wake(q, free)
+  local at, dropped = 0, 0
   if free < 1 then
-    return
+    return dropped
   end
-  local at = 0
   while at < free + 2 do
     local id = redis.pcall('ZRANGE', q.queue, at, at)
     if id.err or not id[1] then
-      return
+      break
     end
+    local heard = 0
     if alive(q, id[1]) then
-      local heard = redis.pcall('PUBLISH', q.wake .. id[1], digits(math.max(0, at - free + 1)))
+      heard = redis.pcall('PUBLISH', q.wake .. id[1], digits(math.max(0, at - free + 1)))
       if type(heard) == 'table' then
-        return
+        break
       end
-      if heard == 0 then
-        drop(q, id[1])
-      else
-        at = at + 1
-      end
-    else
+    end
+    if heard == 0 then
       drop(q, id[1])
+      dropped = dropped + 1
+    else
+      at = at + 1
     end
   end
+  return dropped
 end

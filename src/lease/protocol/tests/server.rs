@@ -102,26 +102,33 @@ impl Connection {
 
     pub fn raw<S: Script>(&mut self, script: &S) -> Reply {
         let request = request(script);
-        self.execute(&request)
+        self.execute(&request, &[])
     }
 
-    /// Executes a request, which may have been made long ago, at the present time of the clock.
-    pub fn execute(&mut self, request: &[Vec<u8>]) -> Reply {
+    /// Executes a request, which may have been made long ago, at the present time of the clock, and the commands
+    /// after it in the same breath.
+    pub fn execute(&mut self, request: &[Vec<u8>], after: &[Vec<String>]) -> Reply {
         let mut parts = request.to_vec();
         if let Some(clock) = self.clock {
             let keys: usize = std::str::from_utf8(&parts[2]).unwrap().parse().unwrap();
             parts[3 + keys] = clock.to_string().into_bytes();
         }
-        self.write(&parts);
-        self.read()
+        let mut all = packed(&parts);
+        for words in after {
+            all.extend(packed_words(words));
+        }
+        self.stream.get_mut().write_all(&all).unwrap();
+        let reply = self.read();
+        for _ in after {
+            self.read();
+        }
+        reply
     }
 
     /// Many commands in one go.
     pub fn commands(&mut self, all: &[Vec<String>]) -> Vec<Reply> {
-        for words in all {
-            let parts: Vec<Vec<u8>> = words.iter().map(|word| word.as_bytes().to_vec()).collect();
-            self.write(&parts);
-        }
+        let packed: Vec<u8> = all.iter().flat_map(|words| packed_words(words)).collect();
+        self.stream.get_mut().write_all(&packed).unwrap();
         all.iter().map(|_| self.read()).collect()
     }
 
@@ -135,7 +142,7 @@ impl Connection {
 
     pub fn command(&mut self, words: &[&str]) -> Reply {
         let parts: Vec<Vec<u8>> = words.iter().map(|word| word.as_bytes().to_vec()).collect();
-        self.write(&parts);
+        self.stream.get_mut().write_all(&packed(&parts)).unwrap();
         self.read()
     }
 
@@ -148,16 +155,6 @@ impl Connection {
 
     pub fn int(&mut self, words: &[&str]) -> i64 {
         self.command(words).int().unwrap()
-    }
-
-    fn write(&mut self, parts: &[Vec<u8>]) {
-        let mut request = format!("*{}\r\n", parts.len()).into_bytes();
-        for part in parts {
-            request.extend(format!("${}\r\n", part.len()).into_bytes());
-            request.extend(part);
-            request.extend(b"\r\n");
-        }
-        self.stream.get_mut().write_all(&request).unwrap();
     }
 
     pub fn read(&mut self) -> Reply {
@@ -197,4 +194,19 @@ pub fn request<S: Script>(script: &S) -> Vec<Vec<u8>> {
     parts.extend(keys.into_iter().map(String::into_bytes));
     parts.extend(script.args());
     parts
+}
+
+fn packed(parts: &[Vec<u8>]) -> Vec<u8> {
+    let mut request = format!("*{}\r\n", parts.len()).into_bytes();
+    for part in parts {
+        request.extend(format!("${}\r\n", part.len()).into_bytes());
+        request.extend(part);
+        request.extend(b"\r\n");
+    }
+    request
+}
+
+fn packed_words(words: &[String]) -> Vec<u8> {
+    let parts: Vec<Vec<u8>> = words.iter().map(|word| word.clone().into_bytes()).collect();
+    packed(&parts)
 }

@@ -21,16 +21,17 @@ fn faults() -> impl Strategy<Value = Fault> {
 
 fn acts() -> impl Strategy<Value = Vec<(u64, Act)>> {
     let act = prop_oneof![
-        8 => (20..9_000u64, prop::bool::weighted(0.85)).prop_map(|(job, waits)| Act::Come(job, waits)),
-        1 => (20..40_000u64).prop_map(|job| Act::Come(job, true)),
+        8 => (20..4_000u64, prop::bool::weighted(0.85)).prop_map(|(job, waits)| Act::Come(job, waits)),
+        2 => (2_000..15_000u64).prop_map(|job| Act::Come(job, true)),
         2 => any::<usize>().prop_map(Act::Crash),
         1 => any::<usize>().prop_map(Act::Hang),
-        3 => (any::<usize>(), faults()).prop_map(|(nth, fault)| Act::Fail(nth, fault)),
+        5 => (any::<usize>(), faults()).prop_map(|(nth, fault)| Act::Fail(nth, fault)),
         1 => any::<usize>().prop_map(Act::Deafen),
         1 => Just(Act::Flush),
         1 => (any::<usize>(), any::<bool>()).prop_map(|(nth, now)| Act::Break(nth, now)),
     ];
-    prop::collection::vec((0..4_000u64, act), 1..30)
+    let gap = prop_oneof![0..200u64, 0..3_000u64];
+    prop::collection::vec((gap, act), 1..40)
 }
 
 /// Always the same stories, so that the gate does not fail by chance.

@@ -1,6 +1,8 @@
 //! The contenders' side: what keepers do, in small, and what must be true at every step.
 
-use super::world::{MILLI, SECOND, START, World};
+use std::time::Duration;
+
+use super::world::{MILLI, SECOND, START, Slot, World};
 use crate::lease::protocol::acquire::{Leave, Waiting};
 use crate::lease::protocol::breaking::Break;
 use crate::lease::protocol::renew::Renew;
@@ -53,7 +55,9 @@ struct Agent {
     /// From when on it was in the queue, with its ear open.
     settled: u64,
     excused: u64,
-    faulty: bool,
+    /// When it went without a word, and until when it may stand in the queue.
+    left: Option<u64>,
+    asked: u64,
     deaf: bool,
     fault: Option<Fault>,
     grant: Option<Grant>,
@@ -65,6 +69,9 @@ struct Agent {
     doubt: bool,
     resend: bool,
     hung: bool,
+    late: bool,
+    /// The holdings of the slot at the last good answer.
+    grants: u64,
 }
 
 impl Agent {
@@ -196,7 +203,6 @@ impl<'a> Story<'a> {
                 let rank: u64 = message.array().unwrap()[2].text().unwrap().parse().unwrap();
                 if agent.deaf {
                     agent.deaf = false;
-                    agent.faulty = true;
                     agent.excused = self.world.clock + RECOVERS;
                 } else if asking {
                     let wait = 1 + rank * 500;
@@ -217,8 +223,8 @@ impl<'a> Story<'a> {
 
     fn acquire(&mut self, at: usize) {
         let free_before = self.world.free();
-        let idle_since = self.world.slots.iter().filter(|slot| slot.value.is_none());
-        let idle_since = idle_since.map(|slot| slot.free_since).min();
+        let idle = self.world.slots.iter().filter(|slot| slot.value.is_none());
+        let idle = idle.min_by_key(|slot| slot.free_since).cloned();
         let agent = &self.agents[at];
         let waiting = agent.waits.then_some(Waiting {
             id: agent.id(),
@@ -237,8 +243,13 @@ impl<'a> Story<'a> {
         match answer {
             None => {
                 let agent = &mut self.agents[at];
+                agent.late |= matches!(fault, Some(Fault::Late(..)));
+                agent.asked = match fault {
+                    Some(Fault::Request) | None => agent.asked,
+                    Some(Fault::Reply(_)) => agent.asked.max(now),
+                    Some(Fault::Late(delay, _)) => agent.asked.max(now + delay * MILLI),
+                };
                 agent.fault = None;
-                agent.faulty = true;
                 agent.excused = now + RECOVERS;
                 let given_up = std::mem::replace(&mut agent.who.token, Token::fresh());
                 agent.who.replaces.push(given_up);
@@ -247,7 +258,7 @@ impl<'a> Story<'a> {
             Some(Ok(grant)) => {
                 if !grant.again {
                     self.in_order(at, free_before);
-                    self.in_time(at, idle_since.unwrap_or(now));
+                    self.in_time(at, &idle.unwrap());
                 }
                 self.start(at, grant);
             }
@@ -264,7 +275,9 @@ impl<'a> Story<'a> {
             agent.state = State::Gone;
             return;
         };
-        agent.ticket = Some(place.ticket);
+        // The first one told is what order means, whatever was lost since.
+        agent.ticket = agent.ticket.or(Some(place.ticket));
+        agent.asked = agent.asked.max(now);
         let lapse = match refusal {
             Refusal::Queued { turn, .. } => now + u64::try_from(turn.as_micros()).unwrap(),
             _ => ends.unwrap_or(u64::MAX) + 2 * MILLI,
@@ -300,18 +313,37 @@ impl<'a> Story<'a> {
         );
     }
 
-    /// Each one who does not answer costs half a second, and nothing else costs anything.
-    fn in_time(&self, at: usize, free_since: u64) {
+    /// Each one in the queue who does not answer costs half a second, and nothing else costs anything.
+    fn in_time(&self, at: usize, slot: &Slot) {
         let own = &self.agents[at];
-        if !own.waits || own.settled == 0 || own.settled > free_since || own.excused > free_since {
+        let since = slot.free_since;
+        if !own.waits || own.settled == 0 || own.settled > since || own.excused > since {
             return;
         }
-        let idle = self.world.clock - free_since;
-        let faulty = |agent: &&Agent| agent.hung || agent.faulty;
-        let faults = u64::try_from(self.agents.iter().filter(faulty).count()).unwrap();
+        let idle = self.world.clock - since;
+        let silent = |other: &Agent| {
+            let stands = other.asked + 6_100 * MILLI > since;
+            match other.left {
+                // Who is gone hears no wake-up, and is dropped by it.
+                Some(left) if !other.hung => {
+                    stands && (slot.lapsed || left.max(other.asked) >= since)
+                }
+                Some(_) => stands,
+                // An ask that was executed late may queue one who does not wait any more.
+                None => {
+                    other.asking() && other.excused > since
+                        || other.late && stands && (slot.lapsed || other.asked >= since)
+                }
+            }
+        };
+        let others = self.agents.iter().enumerate();
+        let silent = others
+            .filter(|(i, other)| *i != at && silent(other))
+            .count();
+        let silent = u64::try_from(silent).unwrap();
         assert!(
-            idle <= faults * 500 * MILLI + 60 * MILLI,
-            "{} was served after {idle} us, with {faults} silent",
+            idle <= silent * 500 * MILLI + 60 * MILLI,
+            "{} was served after {idle} us, with {silent} silent",
             own.id()
         );
     }
@@ -331,9 +363,10 @@ impl<'a> Story<'a> {
         agent.state = State::Holding;
         agent.ear = None;
         agent.expires = grant.expires_at_us;
-        agent.kill_at = now + 28_500 * MILLI;
-        agent.renew_at = now + 10_000 * MILLI;
+        agent.kill_at = now + 5_700 * MILLI;
+        agent.renew_at = now + 2_000 * MILLI;
         agent.end_at = now + agent.job;
+        agent.grants = self.world.slots[usize::from(grant.slot) - 1].grants;
         agent.grant = Some(grant);
         agent.plan();
     }
@@ -358,15 +391,17 @@ impl<'a> Story<'a> {
         let beside = others
             .filter(|(i, other)| *i != at && other.running(grant.slot) && !other.doubt)
             .count();
+        let grants = self.world.slots[usize::from(grant.slot) - 1].grants;
         let agent = &mut self.agents[at];
         agent.fault = None;
         match answer {
             None => agent.renew_at = now + 50 * MILLI,
             Some(Ok(renewed)) => {
                 assert_eq!(beside, 0, "{} was renewed beside another", agent.id());
+                assert_eq!(grants, agent.grants, "{} goes on after another", agent.id());
                 agent.expires = renewed.expires_at_us;
-                agent.kill_at = now + 28_500 * MILLI;
-                agent.renew_at = now + 10_000 * MILLI;
+                agent.kill_at = now + 5_700 * MILLI;
+                agent.renew_at = now + 2_000 * MILLI;
                 agent.doubt = false;
             }
             Some(Err(loss)) => {
@@ -397,6 +432,7 @@ impl<'a> Story<'a> {
             Some(answer) => {
                 let fine = answer.is_ok() || agent.doubt || self.world.clock > agent.expires;
                 assert!(fine, "{} released: {answer:?}", agent.id());
+                self.world.ended.insert(agent.who.token.as_str().to_owned());
                 agent.state = State::Gone;
             }
         }
@@ -418,13 +454,16 @@ impl<'a> Story<'a> {
                 let agent = &mut self.agents[at];
                 match act {
                     Act::Crash(_) => {
+                        agent.left = agent.asking().then_some(self.world.clock);
                         agent.state = State::Gone;
-                        agent.faulty = true;
                         agent.ear = None;
                         // The server has seen the end of the connection once it answers this.
                         self.world.command(&["PING"]);
                     }
-                    Act::Hang(_) => agent.hung = agent.asking() || agent.hung,
+                    Act::Hang(_) if agent.asking() => {
+                        agent.hung = true;
+                        agent.left = Some(self.world.clock);
+                    }
                     Act::Deafen(_) => agent.deaf = true,
                     Act::Fail(_, fault) => agent.fault = Some(fault),
                     _ => {}
@@ -437,7 +476,10 @@ impl<'a> Story<'a> {
     fn come(&mut self, job: u64, waits: bool) {
         let id = format!("c{}", self.agents.len());
         self.agents.push(Agent {
-            who: contender(&id).limit(self.limit),
+            who: Contender {
+                ttl: Duration::from_secs(6),
+                ..contender(&id).limit(self.limit)
+            },
             waits,
             job: job * MILLI,
             state: State::Asking,
@@ -446,7 +488,9 @@ impl<'a> Story<'a> {
             ear: None,
             settled: 0,
             excused: 0,
-            faulty: false,
+            left: None,
+            asked: 0,
+            grants: 0,
             deaf: false,
             fault: None,
             grant: None,
@@ -457,6 +501,7 @@ impl<'a> Story<'a> {
             doubt: false,
             resend: false,
             hung: false,
+            late: false,
         });
     }
 
@@ -469,7 +514,6 @@ impl<'a> Story<'a> {
         let now = self.world.clock;
         for agent in &mut self.agents {
             agent.doubt = agent.grant.is_some();
-            agent.faulty = true;
             agent.excused = now + RECOVERS;
         }
     }

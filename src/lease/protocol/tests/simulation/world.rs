@@ -1,6 +1,8 @@
 //! The server's side: the real scripts on a real server, with a clock of our own. It refuses TIME, so that the
 //! scripts take the clock that we send; and we let the keys lapse when that clock says so.
 
+use std::collections::HashSet;
+
 use crate::lease::names::{Names, Prefix};
 use crate::lease::protocol::tests::server::{Connection, Server};
 use crate::lease::reply::Reply;
@@ -8,8 +10,6 @@ use crate::lease::reply::Reply;
 pub const SECOND: u64 = 1_000_000;
 pub const MILLI: u64 = 1_000;
 pub const START: u64 = 1_700_000_000_000_000;
-/// By the real clock no key may lapse; a guard in the scripts forbids more than the TTL.
-const REAL_MS: u64 = 20_000;
 
 #[derive(Clone, Default)]
 pub struct Slot {
@@ -19,6 +19,10 @@ pub struct Slot {
     pub free_since: u64,
     /// The fence of the last holding.
     pub held: u64,
+    /// How many holdings there have been.
+    pub grants: u64,
+    /// It became free by its TTL, of which nobody is told.
+    pub lapsed: bool,
 }
 
 pub struct World {
@@ -31,6 +35,8 @@ pub struct World {
     /// Requests that the server executes later than they were sent.
     pub late: Vec<(u64, Vec<Vec<Vec<u8>>>)>,
     asked: u64,
+    /// Tokens of holdings that were given back.
+    pub ended: HashSet<String>,
 }
 
 impl World {
@@ -52,6 +58,7 @@ impl World {
             fence: 0,
             late: Vec::new(),
             asked: START,
+            ended: HashSet::new(),
         }
     }
 
@@ -76,6 +83,7 @@ impl World {
             if slot.value.is_some() && slot.end <= self.clock {
                 slot.value = None;
                 slot.free_since = slot.end;
+                slot.lapsed = true;
                 let key = self.lease(at);
                 self.on.command(&["DEL", &key]);
             }
@@ -86,19 +94,20 @@ impl World {
         }
     }
 
-    /// One request, executed now. `exact` when the script goes by what the key has left.
+    /// One request, executed now. By the real clock no key lapses, however slow the machine is: between the scripts
+    /// the keys have no TTL. `exact` when the script goes by what a key has left.
     pub fn execute(&mut self, request: &[Vec<u8>], exact: bool) -> Reply {
-        let mut living = Vec::new();
+        let mut after = Vec::new();
         for (at, slot) in self.slots.iter().enumerate() {
-            if slot.value.is_some() {
-                let left = slot.end.saturating_sub(self.clock).div_ceil(MILLI);
-                let left = if exact { left } else { left.max(REAL_MS) };
-                living.push(words(&["PEXPIRE", &self.lease(at), &left.to_string()]));
+            let left = slot.end.saturating_sub(self.clock).div_ceil(MILLI);
+            if exact && slot.value.is_some() {
+                self.on
+                    .command(&["PEXPIRE", &self.lease(at), &left.to_string()]);
             }
+            after.push(words(&["PERSIST", &self.lease(at)]));
         }
-        self.on.commands(&living);
         self.on.clock = Some(self.clock);
-        let reply = self.on.execute(request);
+        let reply = self.on.execute(request, &after);
         if let Reply::Error(error) = &reply {
             panic!("{error}");
         }
@@ -127,14 +136,27 @@ impl World {
             let fields = seen[1].array().unwrap();
             let field = |at: usize| fields[at].unsigned().unwrap_or_default();
             match &value {
-                None if slot.value.is_some() => slot.free_since = self.clock,
+                None if slot.value.is_some() => {
+                    slot.free_since = self.clock;
+                    slot.lapsed = false;
+                }
                 None => {}
                 Some(token) if token.contains(':') => slot.end = field(2),
-                Some(_) => {
+                Some(token) => {
+                    assert!(
+                        !self.ended.contains(token),
+                        "a holding that had ended is back"
+                    );
+                    let back = slot.value.is_none() && field(0) == slot.held;
+                    assert!(
+                        !back || self.clock < slot.end,
+                        "a holding is back after its TTL"
+                    );
                     slot.end = field(1);
                     if field(0) != slot.held {
                         assert!(field(0) > self.fence, "a fence that does not grow");
                         slot.held = field(0);
+                        slot.grants += 1;
                         self.fence = slot.held;
                     }
                 }
