@@ -159,7 +159,7 @@ end
 
 if #free > 0 then
   skip(info(1), dropped)
-  local since = now
+  local oldest, since = free[1], now
   for _, slot in ipairs(free) do
     local freed, expires = tonumber(infos[slot][6]), tonumber(infos[slot][4])
     if not freed and expires and expires <= now then
@@ -169,7 +169,9 @@ if #free > 0 then
       redis.pcall('HSET', info(slot), 'free_since', digits(now))
       redis.pcall('PEXPIRE', info(slot), retain)
     end
-    since = math.min(since, freed)
+    if freed < since then
+      oldest, since = slot, freed
+    end
   end
   local wait = 0
   if ahead >= #free then
@@ -177,7 +179,7 @@ if #free > 0 then
     wait = (place - #free + 1) * STEP - (now - since)
   end
   if wait <= 0 then
-    return grant(free[1], math.max(number(shared[1]) + 1, now), now, false)
+    return grant(oldest, math.max(number(shared[1]) + 1, now), now, false)
   end
   primary(info(1))
   if dropped > 0 then

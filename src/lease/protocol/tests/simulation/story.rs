@@ -342,7 +342,7 @@ impl<'a> Story<'a> {
             .count();
         let silent = u64::try_from(silent).unwrap();
         assert!(
-            idle <= silent * 500 * MILLI + 60 * MILLI,
+            idle <= silent * 500 * MILLI + 200 * MILLI,
             "{} was served after {idle} us, with {silent} silent",
             own.id()
         );
