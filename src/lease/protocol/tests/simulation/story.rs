@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use super::world::{MILLI, SECOND, START, Slot, World};
+use super::agent::{Act, Agent, Fault, State};
+use super::fairness::{in_order, in_time};
+use super::world::{MILLI, SECOND, START, World};
 use crate::lease::protocol::acquire::{Leave, Waiting};
 use crate::lease::protocol::breaking::Break;
 use crate::lease::protocol::renew::Renew;
@@ -14,79 +16,6 @@ use crate::lease::{Grant, Refusal, Token};
 const HEARTBEAT: u64 = 2 * SECOND;
 /// How late a waiter may be that had a fault: it finds out at its heartbeat, after a retry.
 const RECOVERS: u64 = HEARTBEAT + 200 * MILLI;
-
-#[derive(Clone, Copy, Debug)]
-pub enum Fault {
-    Request,
-    /// The reply is lost; is the release of the attempt written behind it?
-    Reply(bool),
-    /// Executed so much later (ms), with or without the release behind it.
-    Late(u64, bool),
-}
-
-#[derive(Clone, Copy, Debug)]
-pub enum Act {
-    /// A run whose job takes so many ms; waiting or `-n`.
-    Come(u64, bool),
-    Crash(usize),
-    Hang(usize),
-    Fail(usize, Fault),
-    /// The next wake-up does not reach it.
-    Deafen(usize),
-    Flush,
-    Break(usize, bool),
-}
-
-enum State {
-    Asking,
-    Holding,
-    Releasing,
-    Gone,
-}
-
-struct Agent {
-    who: Contender,
-    waits: bool,
-    job: u64,
-    state: State,
-    next: u64,
-    ticket: Option<u64>,
-    ear: Option<Connection>,
-    /// From when on it was in the queue, with its ear open.
-    settled: u64,
-    excused: u64,
-    /// When it went without a word, and until when it may stand in the queue.
-    left: Option<u64>,
-    asked: u64,
-    deaf: bool,
-    fault: Option<Fault>,
-    grant: Option<Grant>,
-    expires: u64,
-    renew_at: u64,
-    end_at: u64,
-    kill_at: u64,
-    /// The server lost the lease, or an operator broke it, since the last good answer.
-    doubt: bool,
-    resend: bool,
-    hung: bool,
-    late: bool,
-    /// The holdings of the slot at the last good answer.
-    grants: u64,
-}
-
-impl Agent {
-    fn id(&self) -> &str {
-        &self.who.identity.host
-    }
-
-    fn asking(&self) -> bool {
-        matches!(self.state, State::Asking)
-    }
-
-    fn running(&self, slot: u8) -> bool {
-        matches!(self.state, State::Holding) && self.grant.as_ref().is_some_and(|g| g.slot == slot)
-    }
-}
 
 pub struct Story<'a> {
     server: &'a Server,
@@ -257,8 +186,8 @@ impl<'a> Story<'a> {
             }
             Some(Ok(grant)) => {
                 if !grant.again {
-                    self.in_order(at, free_before);
-                    self.in_time(at, &idle.unwrap());
+                    in_order(&self.agents, at, now, free_before);
+                    in_time(&self.agents, at, now, &idle.unwrap());
                 }
                 self.start(at, grant);
             }
@@ -291,61 +220,6 @@ impl<'a> Story<'a> {
         } else if agent.settled == 0 {
             agent.settled = now;
         }
-    }
-
-    /// No more of those who answer and came before are left than there are other free slots.
-    fn in_order(&self, at: usize, free: usize) {
-        let (now, own) = (self.world.clock, &self.agents[at]);
-        let before = self.agents.iter().filter(|other| {
-            let earlier = match (other.ticket, own.ticket) {
-                (Some(other), Some(own)) => other < own,
-                (Some(_), None) => true,
-                (None, _) => false,
-            };
-            let answers = other.asking() && !other.hung && other.excused < now;
-            other.waits && earlier && answers && other.settled > 0
-        });
-        let before: Vec<&str> = before.map(Agent::id).collect();
-        assert!(
-            before.len() < free,
-            "{} was served before {before:?} with {free} free",
-            own.id()
-        );
-    }
-
-    /// Each one in the queue who does not answer costs half a second, and nothing else costs anything.
-    fn in_time(&self, at: usize, slot: &Slot) {
-        let own = &self.agents[at];
-        let since = slot.free_since;
-        if !own.waits || own.settled == 0 || own.settled > since || own.excused > since {
-            return;
-        }
-        let idle = self.world.clock - since;
-        let silent = |other: &Agent| {
-            let stands = other.asked + 6_100 * MILLI > since;
-            match other.left {
-                // Who is gone hears no wake-up, and is dropped by it.
-                Some(left) if !other.hung => {
-                    stands && (slot.lapsed || left.max(other.asked) >= since)
-                }
-                Some(_) => stands,
-                // An ask that was executed late may queue one who does not wait any more.
-                None => {
-                    other.asking() && other.excused > since
-                        || other.late && stands && (slot.lapsed || other.asked >= since)
-                }
-            }
-        };
-        let others = self.agents.iter().enumerate();
-        let silent = others
-            .filter(|(i, other)| *i != at && silent(other))
-            .count();
-        let silent = u64::try_from(silent).unwrap();
-        assert!(
-            idle <= silent * 500 * MILLI + 200 * MILLI,
-            "{} was served after {idle} us, with {silent} silent",
-            own.id()
-        );
     }
 
     fn start(&mut self, at: usize, grant: Grant) {
@@ -475,34 +349,12 @@ impl<'a> Story<'a> {
 
     fn come(&mut self, job: u64, waits: bool) {
         let id = format!("c{}", self.agents.len());
-        self.agents.push(Agent {
-            who: Contender {
-                ttl: Duration::from_secs(6),
-                ..contender(&id).limit(self.limit)
-            },
-            waits,
-            job: job * MILLI,
-            state: State::Asking,
-            next: self.world.clock,
-            ticket: None,
-            ear: None,
-            settled: 0,
-            excused: 0,
-            left: None,
-            asked: 0,
-            grants: 0,
-            deaf: false,
-            fault: None,
-            grant: None,
-            expires: 0,
-            renew_at: 0,
-            end_at: 0,
-            kill_at: 0,
-            doubt: false,
-            resend: false,
-            hung: false,
-            late: false,
-        });
+        let who = Contender {
+            ttl: Duration::from_secs(6),
+            ..contender(&id).limit(self.limit)
+        };
+        self.agents
+            .push(Agent::new(who, job * MILLI, waits, self.world.clock));
     }
 
     /// At most one loss of data per renewal interval: that is what the restore assumes.
@@ -536,11 +388,5 @@ impl<'a> Story<'a> {
                 agent.doubt = true;
             }
         }
-    }
-}
-
-impl Agent {
-    fn plan(&mut self) {
-        self.next = self.renew_at.min(self.end_at).min(self.kill_at);
     }
 }
