@@ -11,6 +11,7 @@ pub mod redlease;
 pub mod relay;
 pub mod sentinels;
 pub mod terminal;
+pub mod tree;
 
 pub use authority::Authority;
 pub use client::{Client, Value};
@@ -20,6 +21,7 @@ pub use redis::Redis;
 pub use redlease::{Outcome, Redlease, Running};
 pub use relay::{Relay, Weather};
 pub use sentinels::Sentinels;
+pub use tree::Tree;
 
 use std::time::Duration;
 

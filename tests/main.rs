@@ -79,3 +79,15 @@ mod waiting;
 /// Who is next.
 #[cfg(test)]
 mod waiting_order;
+
+/// Two processes that watch each other.
+#[cfg(test)]
+mod guard;
+
+/// All that a job starts.
+#[cfg(test)]
+mod descendants;
+
+/// All of a run paused, and woken in any order.
+#[cfg(test)]
+mod pauses;
