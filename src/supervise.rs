@@ -159,7 +159,10 @@ impl Supervisor {
             while let Some(act) = acts.pop_front() {
                 match act {
                     Act::Tell(command) => tell(command),
-                    Act::Say(notice) => say(notice),
+                    Act::Say(notice) => {
+                        let _undisturbed = signals::undisturbed();
+                        say(notice);
+                    }
                     Act::Start { grant, token } => {
                         let additions = env(&grant, &token);
                         if !self.order(&Order::Start(additions)) {
@@ -181,6 +184,9 @@ impl Supervisor {
             }
             if let Some(ending) = machine.ending() {
                 self.bury_guard(&ending);
+                // What is said from here on must not stop this process in the background: nobody else of its
+                // group is left to be stopped with it.
+                std::mem::forget(signals::undisturbed());
                 return ending;
             }
             self.sleep(&machine, keeper.is_some());

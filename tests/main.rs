@@ -91,3 +91,7 @@ mod descendants;
 /// All of a run paused, and woken in any order.
 #[cfg(test)]
 mod pauses;
+
+/// A real terminal, driven by keys.
+#[cfg(test)]
+mod terminal;

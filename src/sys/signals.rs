@@ -93,6 +93,27 @@ pub fn send(pid: i32, number: i32) -> Result<(), Errno> {
     Errno::result(unsafe { libc::kill(pid, number) }).map(drop)
 }
 
+/// Until it is dropped, writing to the terminal from the background does not stop this process.
+pub struct Undisturbed(Option<SigSet>);
+
+pub fn undisturbed() -> Undisturbed {
+    let mut before = SigSet::empty();
+    let blocked = sigprocmask(
+        SigmaskHow::SIG_BLOCK,
+        Some(&set_of(&[libc::SIGTTOU])),
+        Some(&mut before),
+    );
+    Undisturbed(blocked.is_ok().then_some(before))
+}
+
+impl Drop for Undisturbed {
+    fn drop(&mut self) {
+        if let Some(before) = &self.0 {
+            let _kept = set_mask(before);
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrived {
     pub number: i32,

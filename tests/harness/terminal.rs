@@ -95,6 +95,17 @@ impl Terminal {
             .expect("the terminal takes what is typed");
     }
 
+    /// The window of the terminal gets another size: the kernel sends WINCH to the foreground.
+    pub fn resize(&self, columns: u16) {
+        let size = rustix::termios::Winsize {
+            ws_row: 24,
+            ws_col: columns,
+            ws_xpixel: 0,
+            ws_ypixel: 0,
+        };
+        rustix::termios::tcsetwinsize(&self.keyboard, size).expect("the terminal's size");
+    }
+
     #[track_caller]
     pub fn shows(&self, part: &str) {
         wait_until(&format!("{part:?} on the screen"), PATIENCE, || {
