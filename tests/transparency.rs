@@ -98,8 +98,10 @@ fn masks_and_dispositions_are_the_callers() {
         assert_eq!(run(before).exits(0).out(), direct, "{before}");
         if before == odd {
             assert!(direct.contains("SigBlk:\t0000000008012800\n"), "{direct}");
-            // HUP, USR1, PIPE, CHLD and TSTP.
-            assert!(direct.contains("SigIgn:\t0000000000091201\n"), "{direct}");
+            // HUP, USR1, PIPE, CHLD and TSTP; the C library's posix_spawn may ignore its own signal 32 besides.
+            let ignored = ["0000000000091201", "0000000080091201"];
+            let seen = ignored.map(|mask| direct.contains(&format!("SigIgn:\t{mask}\n")));
+            assert!(seen.contains(&true), "{direct}");
         }
     }
 }

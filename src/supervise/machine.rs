@@ -129,8 +129,16 @@ impl Machine {
             }
             _ => {}
         }
-        if self.has_job() && self.guard_hangs(word, guard_looks_at, now) {
-            return self.take_over(Notice::GuardHung);
+        if self.has_job() {
+            if self.deadline(word).is_some_and(|at| at.passed(now)) {
+                // A guard that is late, on a machine that is busy, is not worth a word.
+                let mut acts = self.expired();
+                acts.extend(self.take_over(None));
+                return acts;
+            }
+            if self.breaks_promise(guard_looks_at, now) {
+                return self.take_over(Some(Notice::GuardHung));
+            }
         }
         if let Some(clocks) = &mut self.clocks
             && self.phase == Phase::Running
@@ -164,10 +172,7 @@ impl Machine {
     /// It promises each look at the clock, so that a guard that hangs is found out even while renewals move the
     /// deadline on. When all were paused, this process may be the first to run again: then the guard gets time to
     /// keep its promise.
-    fn guard_hangs(&mut self, word: Option<Moment>, promise: Moment, now: Moment) -> bool {
-        if self.deadline(word).is_some_and(|at| at.passed(now)) {
-            return true;
-        }
+    fn breaks_promise(&mut self, promise: Moment, now: Moment) -> bool {
         if !promise.after(GUARD_LATE).passed(now) {
             return false;
         }
@@ -190,7 +195,9 @@ impl Machine {
             Input::Guard(report) => self.hear_guard(report, now),
             Input::GuardGone => self.guard_gone(now),
             Input::KeeperGone => self.keeper_gone(),
-            Input::NotSent if self.phase == Phase::Starting => self.take_over(Notice::GuardDied),
+            Input::NotSent if self.phase == Phase::Starting => {
+                self.take_over(Some(Notice::GuardDied))
+            }
             Input::NotSent => vec![],
             Input::TakenOver(survivors) => {
                 self.taking_over = false;
@@ -309,18 +316,24 @@ impl Machine {
                 self.fail(Exit::Failed, "the guard process ended".to_owned());
                 self.part(now)
             }
-            Phase::Starting | Phase::Running => self.take_over(Notice::GuardDied),
+            Phase::Starting | Phase::Running => self.take_over(Some(Notice::GuardDied)),
             _ => vec![],
         }
     }
 
-    fn take_over(&mut self, why: Notice) -> Vec<Act> {
+    /// `why` is what is wrong with the guard, if that is why the job is killed.
+    fn take_over(&mut self, why: Option<Notice>) -> Vec<Act> {
         if self.taking_over {
             return vec![];
         }
         self.taking_over = true;
-        self.ending.guard_failed = true;
-        vec![Act::Say(why), Act::TakeOver]
+        let mut acts = Vec::new();
+        if let Some(why) = why {
+            self.ending.guard_failed = true;
+            acts.push(Act::Say(why));
+        }
+        acts.push(Act::TakeOver);
+        acts
     }
 
     fn keeper_gone(&mut self) -> Vec<Act> {

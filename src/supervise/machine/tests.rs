@@ -267,7 +267,8 @@ fn a_guard_that_dies_or_hangs_is_replaced() {
     let hung = [Act::Say(Notice::GuardHung), Act::TakeOver];
     let mut machine = running(policy());
     assert_eq!(machine.look(WORD, at(20), at(24)), []);
-    assert_eq!(machine.look(WORD, at(20), at(26)), hung);
+    let lost = Act::Say(Notice::Lost(Loss::Expired));
+    assert_eq!(machine.look(WORD, at(20), at(26)), [lost, Act::TakeOver]);
     let renewed = Some(at(99));
     let mut machine = running(policy());
     let late = at(20).after(Duration::from_millis(20));
