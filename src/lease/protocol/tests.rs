@@ -3,6 +3,7 @@
 mod faults;
 mod holding;
 mod limits;
+mod monotonic;
 mod server;
 mod simulation;
 mod waiting;

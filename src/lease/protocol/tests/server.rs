@@ -1,6 +1,7 @@
 //! A private redis-server on a unix socket, and a connection that speaks just enough of its protocol.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::net::TcpListener;
 use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
@@ -15,10 +16,23 @@ use crate::lease::reply::{Reply, Script};
 pub struct Server {
     folder: TempDir,
     child: Child,
+    port: u16,
 }
 
 impl Server {
     pub fn start() -> Server {
+        Server::on(0)
+    }
+
+    /// With a port on 127.0.0.1, for a replica, which knows no other way.
+    pub fn with_port() -> (Server, u16) {
+        let free = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = free.local_addr().unwrap().port();
+        drop(free);
+        (Server::on(port), port)
+    }
+
+    fn on(port: u16) -> Server {
         let folder = tempfile::Builder::new()
             .prefix("rl-")
             .tempdir_in("/tmp")
@@ -31,17 +45,29 @@ impl Server {
             .expect("the tests need a real server: apt-get install redis-server");
         // Under a name of its own: whoever ends servers by name does not end ours.
         symlink(program, folder.path().join("rl-server")).unwrap();
-        let child = launch(&folder);
-        let server = Server { folder, child };
+        let child = launch(&folder, port);
+        let server = Server {
+            folder,
+            child,
+            port,
+        };
         server.ready();
         server
     }
 
-    /// Killed and started again: it has no persistence, so that all is gone.
-    pub fn restart_empty(&mut self) {
+    /// Killed and started again: it has nothing but what was saved.
+    pub fn restart(&mut self) {
         self.stop();
-        self.child = launch(&self.folder);
+        self.child = launch(&self.folder, self.port);
         self.ready();
+    }
+
+    /// Killed and started again: all is gone.
+    pub fn restart_empty(&mut self) {
+        match std::fs::remove_file(self.folder.path().join("dump.rdb")) {
+            Err(error) if error.kind() != ErrorKind::NotFound => panic!("{error}"),
+            _ => self.restart(),
+        }
     }
 
     fn stop(&mut self) {
@@ -51,11 +77,16 @@ impl Server {
 
     fn ready(&self) {
         let limit = Instant::now() + Duration::from_secs(20);
-        while UnixStream::connect(self.folder.path().join("s")).is_err() {
+        loop {
+            if UnixStream::connect(self.folder.path().join("s")).is_ok() {
+                let up = self.connect().command(&["EXISTS", "k"]);
+                if up == Reply::Int(0) || up == Reply::Int(1) {
+                    return;
+                }
+            }
             assert!(Instant::now() < limit, "the server does not start");
             sleep(Duration::from_millis(5));
         }
-        self.connect().command(&["PING"]);
     }
 
     pub fn connect(&self) -> Connection {
@@ -76,10 +107,12 @@ impl Drop for Server {
     }
 }
 
-fn launch(folder: &TempDir) -> Child {
+fn launch(folder: &TempDir, port: u16) -> Child {
     Command::new(folder.path().join("rl-server"))
         .current_dir(folder.path())
-        .args(["--port", "0", "--unixsocket", "s", "--save", ""])
+        .args(["--port", &port.to_string(), "--bind", "127.0.0.1"])
+        .args(["--unixsocket", "s", "--save", ""])
+        .args(["--repl-diskless-sync-delay", "0"])
         .stdout(Stdio::null())
         .spawn()
         .unwrap()

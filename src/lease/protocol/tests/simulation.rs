@@ -40,7 +40,7 @@ fn acts() -> impl Strategy<Value = Vec<(u64, Act)>> {
 }
 
 /// Always the same stories, so that the gate does not fail by chance.
-fn runner(cases: u32) -> TestRunner {
+pub fn runner(cases: u32) -> TestRunner {
     let cases = std::env::var("PROPTEST_CASES")
         .ok()
         .and_then(|cases| cases.parse().ok())
