@@ -1,6 +1,8 @@
 # make demo      two competing runs of a job on a throw-away Redis
 # make test      format, lints, all tests, documentation
 # make test-servers   all tests on the newest Valkey and on Redis 6.2 too
+# make torture   leases under random faults: SECONDS=600 SEED=1
+# make mutations the torture against the program without one piece of its design
 # make build     the program that people install: static, so that it starts faster and runs on any distribution
 # make install   DESTDIR and PREFIX as usual
 # make deb       a Debian package, by cargo-deb
@@ -11,6 +13,8 @@ CARGO ?= cargo
 PREFIX ?= /usr/local
 INSTALL ?= install
 LINK ?= static
+SECONDS ?= 600
+SEED ?= 1
 
 TRIPLE := $(shell rustc -vV 2>/dev/null | sed -n 's/^host: //p')
 # Static glibc falls back to a device for random bytes unless the system call is named.
@@ -31,12 +35,20 @@ BASH := $(DESTDIR)$(PREFIX)/share/bash-completion/completions
 ZSH := $(DESTDIR)$(PREFIX)/share/zsh/site-functions
 FISH := $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
 
-.PHONY: all build test test-servers lint demo generate install uninstall deb clean
+.PHONY: all build test test-servers torture mutations lint demo generate install uninstall deb clean
 
 all: build
 
 build:
 	$(BUILD)
+
+# Random faults for so many seconds, judged afterwards; a short one of a fixed seed is among the tests.
+torture:
+	TORTURE_SECONDS=$(SECONDS) TORTURE_SEED=$(SEED) $(CARGO) test --locked --test torture leases -- --nocapture
+
+# The same, with one piece of the design after the other switched off: each has to be missed within SECONDS.
+mutations:
+	TORTURE_SECONDS=$(SECONDS) TORTURE_SEED=$(SEED) $(CARGO) test --locked --features mutate --test torture mutations -- --nocapture
 
 test: lint
 	tests/run

@@ -4,6 +4,8 @@ mod breaking;
 mod cli;
 mod exit;
 mod lease;
+#[cfg(feature = "mutate")]
+mod mutate;
 mod plan;
 mod report;
 mod run;

@@ -91,6 +91,15 @@ impl Timing {
             margin: (ttl / 20).clamp(Duration::from_millis(250), Duration::from_secs(3)),
             kill_after: kill_after.unwrap_or((ttl / 6).min(Duration::from_secs(5))),
         };
+        #[cfg(feature = "mutate")]
+        let timing = Timing {
+            margin: if crate::mutate::without("margin") {
+                Duration::ZERO
+            } else {
+                timing.margin
+            },
+            ..timing
+        };
         let renew_at = timing.renew_every + timing.request_limit;
         let stop_at = ttl
             .saturating_sub(timing.margin)

@@ -31,13 +31,13 @@ const FLOORS: &[&[&str]] = &[
         "supervise::wire",
     ],
     &["lease", "exit"],
-    &["time", "sys"],
+    &["time", "sys", "mutate"],
 ];
 
 /// Words know each other: a failure of the keeper names an exit code, and the machine speaks of policies and ends.
 const TOGETHER: &[&[&str]] = &[
     &["lease", "exit"],
-    &["time", "sys"],
+    &["time", "sys", "mutate"],
     &[
         "supervise::machine",
         "supervise::ending",

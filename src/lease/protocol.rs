@@ -61,6 +61,8 @@ fn lean(parts: &[&str]) -> String {
             source.push('\n');
         }
     }
+    #[cfg(feature = "mutate")]
+    let source = crate::mutate::script(source);
     source
 }
 

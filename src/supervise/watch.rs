@@ -229,6 +229,11 @@ impl Watch {
         self.job_ended = true;
         let mut acts = vec![Act::Report(Report::Ended(end))];
         if self.phase == Phase::Running {
+            #[cfg(feature = "mutate")]
+            if crate::mutate::without("last process") {
+                acts.extend(self.end(Report::Empty));
+                return acts;
+            }
             match self.policy.leftovers {
                 Leftovers::Stop => {
                     let until = now.after(SETTLING);

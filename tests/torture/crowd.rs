@@ -10,7 +10,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use super::history::{Ending, Fault, Form, Key, MS, Ns, Orphan, Run};
-use super::plan::{Aim, Blow};
+use super::plan::{Aim, Blow, Plan};
 use super::random::Random;
 use crate::harness::now;
 use crate::harness::process::{all, environment, gone, send};
@@ -43,6 +43,7 @@ pub struct Crowd {
     /// Tells our processes from those of another round on the same machine.
     round: String,
     random: Random,
+    without: &'static str,
     next: u64,
     live: Vec<Live>,
     lingering: Vec<Lingering>,
@@ -55,14 +56,15 @@ pub struct Crowd {
 }
 
 impl Crowd {
-    pub fn new(folder: PathBuf, url: String, seed: u64) -> Crowd {
+    pub fn new(folder: PathBuf, url: String, plan: &Plan) -> Crowd {
         let job = super::programs::compile(&folder, "job", &[]);
         fs::create_dir(folder.join("jobs")).expect("a folder for the jobs");
         Crowd {
             job,
             url,
             round: uuid::Uuid::new_v4().simple().to_string(),
-            random: Random::new(seed),
+            random: Random::new(plan.seed),
+            without: plan.without,
             next: 0,
             live: Vec::new(),
             lingering: Vec::new(),
@@ -143,6 +145,7 @@ impl Crowd {
             .env_clear()
             .env("PATH", "/usr/local/bin:/usr/bin:/bin")
             .env("REDLEASE_URL", &self.url)
+            .env("REDLEASE_MUTATE", self.without)
             .env(MARK, self.mark(id))
             .stdin(Stdio::null())
             .stdout(Stdio::null())

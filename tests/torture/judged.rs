@@ -246,6 +246,17 @@ fn a_overlap_past_the_bound_of_a_loss() {
 }
 
 #[test]
+fn a_grants_inside_the_min_hold() {
+    let mut cooling = history().whole(1, 10, 100, 300).whole(2, 11, 900, 1_000);
+    cooling.keys[0].min_hold = 790 * MS;
+    clean(&cooling);
+    cooling.keys[0].min_hold = 810 * MS;
+    breaks('a', "after 0.800 s of its min-hold", &cooling);
+    cooling.lost(None, 500);
+    clean(&cooling);
+}
+
+#[test]
 fn b_fences_that_do_not_grow() {
     breaks(
         'b',

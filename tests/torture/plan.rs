@@ -81,6 +81,8 @@ pub struct Network {
 pub struct Plan {
     pub world: World,
     pub seed: u64,
+    /// The piece of the program that is switched off, for a build that can.
+    pub without: &'static str,
     /// Milliseconds in which runs are started and faults happen.
     pub length: u64,
     /// How many runs contend.
@@ -104,6 +106,7 @@ impl Plan {
         let mut plan = Plan {
             world,
             seed,
+            without: "",
             length,
             crowd,
             keys: keys(),

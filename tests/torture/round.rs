@@ -38,7 +38,7 @@ pub fn play(plan: &Plan) -> History {
     let servers = Servers::start(plan.world, folder.path());
     let relay = Relay::start(folder.path(), &servers.socket(), plan.seed);
     let url = format!("unix://{}", relay.socket().display());
-    let crowd = Crowd::new(folder.path().to_owned(), url, plan.seed);
+    let crowd = Crowd::new(folder.path().to_owned(), url, plan);
     let mut stage = Stage {
         plan,
         servers,

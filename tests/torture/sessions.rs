@@ -100,6 +100,67 @@ fn leases_under_faults() {
     close(&all, seed, rounds);
 }
 
+/// Each piece of the design is switched off in turn: the torture has to miss it. `make mutations`; a round is short,
+/// so that a piece which is missed at once costs no minutes.
+#[cfg(feature = "mutate")]
+#[test]
+fn mutations() {
+    use World::{FailOver, Kept, Lossy};
+    const PIECES: &[(&str, &[World])] = &[
+        ("guard", &[Kept]),
+        ("takeover", &[Kept]),
+        ("last process", &[Kept]),
+        ("margin", &[Kept]),
+        ("final word", &[Kept]),
+        ("own token", &[Kept, Lossy]),
+        ("ended mark", &[Kept, Lossy]),
+        ("expires_at rule", &[Kept, Lossy]),
+        ("take-over", &[Kept]),
+        ("rank rule", &[Kept]),
+        ("wake", &[Kept]),
+        ("dead waiters", &[Kept]),
+        ("fence growth", &[Kept]),
+        ("fence clock", &[Lossy]),
+        ("primary check", &[FailOver]),
+    ];
+    const LENGTH: u64 = 30_000;
+    let limit = Duration::from_secs(number("TORTURE_SECONDS").unwrap_or(240));
+    let seed = number("TORTURE_SEED").unwrap_or(SEED);
+    let only = std::env::var("TORTURE_PIECE").unwrap_or_default();
+    let mut missed_by_nobody = Vec::new();
+    for (piece, worlds) in PIECES {
+        if !only.is_empty() && only != *piece {
+            continue;
+        }
+        let mut seeds = Random::new(seed);
+        let start = Instant::now();
+        let mut found = None;
+        for world in worlds.iter().cycle() {
+            let mut plan = Plan::new(*world, seeds.next() % 1_000_000, LENGTH, 24);
+            plan.without = piece;
+            found = judge(&round::play(&plan)).breaches.into_iter().next();
+            if found.is_some() || start.elapsed() > limit {
+                break;
+            }
+        }
+        let took = start.elapsed().as_secs();
+        match found {
+            Some(breach) => println!(
+                "without {piece}, after {took} s: {}: {}",
+                breach.rule, breach.text
+            ),
+            None => {
+                println!("without {piece} nothing was wrong in {took} s");
+                missed_by_nobody.push(*piece);
+            }
+        }
+    }
+    assert!(
+        missed_by_nobody.is_empty(),
+        "nobody missed {missed_by_nobody:?}"
+    );
+}
+
 /// A kept history again: `TORTURE_HISTORY=FILE`.
 #[test]
 fn a_kept_history_is_judged_again() {

@@ -15,6 +15,7 @@ pub fn judge(facts: &Facts, verdict: &mut Verdict) {
         past_the_end(facts, job, verdict);
         slots.entry((&job.run.key, job.slot)).or_default().push(job);
     }
+    too_soon(facts, verdict);
     for (_, mut jobs) in slots {
         jobs.sort_by_key(|job| job.first);
         let mut open: Vec<&Job> = Vec::new();
@@ -24,6 +25,30 @@ pub fn judge(facts: &Facts, verdict: &mut Verdict) {
                 overlap(facts, earlier, job, verdict);
             }
             open.push(job);
+        }
+    }
+}
+
+/// `--min-hold` keeps the next one out, counted from the acquire. (The TTL is longer, so that a crash does too.)
+fn too_soon(facts: &Facts, verdict: &mut Verdict) {
+    for key in facts.history.keys.iter().filter(|key| key.min_hold > 0) {
+        let grants = facts.grants.get(key.name.as_str());
+        let mut started: Vec<&Ask> = grants.into_iter().flatten().copied().collect();
+        started.retain(|ask| facts.jobs.iter().any(|job| job.token == ask.token));
+        for pair in started.windows(2) {
+            let apart = pair[1].replied.saturating_sub(pair[0].forwarded);
+            let mut losses = facts.history.losses.iter();
+            let lost = losses.any(|loss| {
+                loss.until + REPLICATION > pair[0].forwarded && loss.from < pair[1].replied
+            });
+            if pair[0].token != pair[1].token && apart < key.min_hold && !lost {
+                let text = format!(
+                    "{}: granted again after {} of its min-hold",
+                    key.name,
+                    shown(apart)
+                );
+                verdict.breach('a', text);
+            }
         }
     }
 }

@@ -221,7 +221,7 @@ fn idle(facts: &Facts, waiters: &[Waiter], freed: &Freed, next: &Ask, verdict: &
 }
 
 /// An attempt whose reply was lost may have been granted: the next attempt of the same run takes it over, and is
-/// not refused because of it.
+/// not refused because of it. (A request that was delivered late may be answered so, and nobody hears it.)
 fn own_refusals(facts: &Facts, verdict: &mut Verdict) {
     for (key, grants) in &facts.grants {
         let ttl = facts.key(key).ttl;
@@ -239,6 +239,7 @@ fn own_refusals(facts: &Facts, verdict: &mut Verdict) {
             let own = holder.is_some_and(|grant| {
                 grant.pid == refused.pid
                     && grant.token != refused.token
+                    && grant.arrived < refused.arrived
                     && grant.forwarded + ttl > refused.replied
                     && !facts
                         .of_token(&grant.token)
