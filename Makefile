@@ -48,6 +48,7 @@ torture:
 
 # The same, with one piece of the design after the other switched off: each has to be missed within SECONDS.
 mutations:
+	$(CARGO) test --locked --features mutate --bin redlease mutate
 	TORTURE_SECONDS=$(SECONDS) TORTURE_SEED=$(SEED) $(CARGO) test --locked --features mutate --test torture mutations -- --nocapture
 
 test: lint

@@ -28,7 +28,7 @@ const SCRIPTS: &[(&str, &str, &str)] = &[
     ("own token", "if value == token then", "if value then"),
     ("wake", "if free < 1 then", "if true then"),
     ("dead waiters", "return deadline > now", "return true"),
-    ("primary check", "redis.call('HDEL', info, '')", ""),
+    ("primary check", "call('HDEL', info, '')", ""),
     (
         "fence clock",
         "grant(free[1], math.max(number(shared[1]) + 1, now)",

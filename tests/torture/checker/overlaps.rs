@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::{Facts, Job, MS, Ns, PROMPT, Verdict, margin, shown};
-use crate::torture::history::{Ask, Form, Loss};
+use crate::torture::history::{Answer, Ask, Form, Loss};
 
 /// A loss is declared from the command that caused it to its reply; writes that a replica had not seen yet are
 /// older than the command by at most this.
@@ -41,7 +41,9 @@ fn too_soon(facts: &Facts, verdict: &mut Verdict) {
             let lost = losses.any(|loss| {
                 loss.until + REPLICATION > pair[0].forwarded && loss.from < pair[1].replied
             });
-            if pair[0].token != pair[1].token && apart < key.min_hold && !lost {
+            // The time of a holding that was taken over counts from its first grant.
+            let first = matches!(pair[0].answer, Answer::Granted { again: false, .. });
+            if first && pair[0].token != pair[1].token && apart < key.min_hold && !lost {
                 let text = format!(
                     "{}: granted again after {} of its min-hold",
                     key.name,
