@@ -95,3 +95,11 @@ mod pauses;
 /// A real terminal, driven by keys.
 #[cfg(test)]
 mod terminal;
+
+/// The first process of a container; a unit.
+#[cfg(test)]
+mod containers;
+
+/// What a user decides about the end.
+#[cfg(test)]
+mod policies;
