@@ -111,6 +111,10 @@ wait "$sleeper" || code=$?
 sleeper=
 echo "  sleepy woke, and ended with $code: the lease was lost"
 
-say "5. Afterwards"
+say "5. A whole host falls asleep: holder, guard and job"
+show "examples/paused-holder.sh"
+examples/paused-holder.sh
+
+say "6. Afterwards"
 show "redlease status"
 redlease status

@@ -315,6 +315,9 @@ fn the_demo_shows_what_it_promises() {
         "host-b came second, and ended with 75",
         "[host-c] import is done",
         "sleepy woke, and ended with 79",
+        "kills the job; A ends with 79",
+        "is REFUSED",
+        "rows in the resource: A B",
     ] {
         assert!(said.contains(part), "{part}: {said}\n{errors}");
     }
