@@ -26,7 +26,8 @@ pub fn run(plan: &BreakPlan) -> Exit {
     for warning in &plan.connection.warnings {
         log.say(Level::Warning, warning);
     }
-    if !plan.yes && !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
+    let terminal = io::stdin().is_terminal() && io::stderr().is_terminal();
+    if !plan.yes && !terminal {
         log.say(
             Level::Error,
             "break asks before it acts, and there is no terminal to ask on: give --yes, and --token to break only \

@@ -91,6 +91,13 @@ pub fn read(words: impl IntoIterator<Item = OsString>) -> Result<Verb, Stopped> 
         })
 }
 
+/// Whether the words ask for the output of `acquire --export`, however wrong the rest of them is.
+pub fn exports(words: impl IntoIterator<Item = OsString>) -> bool {
+    let words: Vec<OsString> = words.into_iter().skip(1).collect();
+    words.first().is_some_and(|word| word == "acquire")
+        && words.iter().any(|word| word == "--export")
+}
+
 /// The library's message without its paragraphs, on one line: what is wrong, a hint, where to read on.
 fn one_line(error: &clap::Error) -> String {
     let mut line = String::new();

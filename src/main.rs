@@ -1,8 +1,10 @@
 //! redlease runs a command in one place at a time, under a lease in Redis.
 
+mod acquire;
 mod breaking;
 mod cli;
 mod exit;
+mod holding;
 mod lease;
 #[cfg(feature = "mutate")]
 mod mutate;
@@ -19,6 +21,7 @@ use std::process::ExitCode;
 use cli::{Stopped, Verb};
 use exit::Exit;
 use plan::Refused;
+use plan::holding::{AcquirePlan, CheckPlan, Holding, RenewPlan};
 use plan::run::RunPlan;
 use plan::source::Source;
 use plan::view::{BreakPlan, StatusPlan};
@@ -32,7 +35,11 @@ fn main() -> ExitCode {
             report::stderr(&help);
             Exit::Usage
         }
-        Err(Stopped::Usage(text)) => refused(&Refused::usage(text)),
+        Err(Stopped::Usage(text)) => {
+            let why = Refused::usage(text);
+            acquire::refused(cli::exports(std::env::args_os()), &why);
+            refused(&why)
+        }
     };
     if let Exit::Signal(signal) = exit {
         // As process 1 it cannot die of a signal, and goes on to the number.
@@ -49,6 +56,19 @@ fn act(verb: Verb) -> Exit {
         }
         Verb::Status(typed) => StatusPlan::new(&typed, &source)
             .map_or_else(|why| refused(&why), |plan| status::run(&plan)),
+        Verb::Acquire(typed) => AcquirePlan::new(&typed, &source).map_or_else(
+            |why| {
+                acquire::refused(typed.export, &why);
+                refused(&why)
+            },
+            |plan| acquire::run(&plan),
+        ),
+        Verb::Renew(typed) => RenewPlan::new(&typed, &source)
+            .map_or_else(|why| refused(&why), |plan| holding::renew(&plan)),
+        Verb::Release(typed) => Holding::of_release(&typed, &source)
+            .map_or_else(|why| refused(&why), |plan| holding::release(&plan)),
+        Verb::Check(typed) => CheckPlan::new(&typed, &source)
+            .map_or_else(|why| refused(&why), |plan| holding::check(&plan)),
         Verb::Break(typed) => BreakPlan::new(&typed, &source)
             .map_or_else(|why| refused(&why), |plan| breaking::run(&plan)),
         _ => refused(&Refused::usage("this command is not there yet")),

@@ -1,6 +1,7 @@
 //! What was typed, and what it means: the environment, rules across options, defaults. Nothing here asks Redis.
 
 pub mod connection;
+mod handed;
 pub mod holding;
 pub mod run;
 pub mod source;

@@ -6,6 +6,7 @@
     reason = "fork, exec, dispositions and raw waits have no safe form; outside this folder there is none"
 )]
 
+pub mod any;
 pub mod caller;
 pub mod channel;
 pub mod descriptors;
@@ -18,6 +19,7 @@ pub mod terminal;
 pub mod timer;
 pub mod tree;
 pub mod wake;
+pub mod watched;
 pub mod word;
 
 pub use nix::sys::signal::Signal;

@@ -40,6 +40,9 @@ mod loss;
 /// What people install.
 #[cfg(test)]
 mod package;
+/// For scripts: acquire, renew, release, check.
+#[cfg(test)]
+mod primitives;
 /// Runs inside runs.
 #[cfg(test)]
 mod reentrant;

@@ -29,6 +29,10 @@ pub(super) const READ: &[Variable] = &[
     ),
     of("REDLEASE_TTL", "as --ttl"),
     of("REDLEASE_RETAIN", "as --retain"),
+    of(
+        "REDLEASE_RAW_KEY",
+        "as --raw-key of renew, release and check: true or false",
+    ),
     of("REDLEASE_LABEL", "as --label"),
     of("REDLEASE_QUIET", "as --quiet: true or false"),
     of("REDLEASE_VERBOSE", "as --verbose: true or false"),

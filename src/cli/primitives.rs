@@ -86,7 +86,7 @@ pub struct Holding {
     #[arg(long, value_name = "N", value_parser = values::limit, allow_hyphen_values = true)]
     pub slot: Option<u8>,
 
-    /// KEY is the key in Redis itself, as for `acquire --raw-key`
+    /// KEY is the key in Redis itself, as for `acquire --raw-key` [env: REDLEASE_RAW_KEY]
     #[arg(long)]
     pub raw_key: bool,
 }
@@ -104,7 +104,7 @@ pub struct Renew {
     #[command(flatten)]
     pub holding: Holding,
 
-    /// The new TTL [env: REDLEASE_TTL_MS, then REDLEASE_TTL] [default: 30s]
+    /// The new TTL; never shortens what is left [env: REDLEASE_TTL_MS] [default: as before]
     #[arg(long, value_name = "DUR", value_parser = values::ttl, allow_hyphen_values = true)]
     pub ttl: Option<Duration>,
 

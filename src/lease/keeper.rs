@@ -286,6 +286,7 @@ pub fn renewal<'a>(wish: &'a Wish, holding: &'a Holding, restore: bool) -> Renew
         fence: holding.grant.fence,
         ttl: wish.timing.ttl,
         retain: wish.retain,
+        only_longer: false,
         restore_until_us: restore.then_some(holding.expires_at_us),
         acquired_at_us: holding.grant.acquired_at_us,
         identity: &wish.identity,

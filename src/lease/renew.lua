@@ -1,7 +1,7 @@
 -- renew: the lease lives for another TTL, if it is ours.
 -- KEYS: lease and info of the slot; info of slot 1
 -- ARGV: 1 clock; 2 token; 3 fence; 4 ttl ms; 5 retain ms; 6 slot; 7 N; 8 restore until us or ''; 9 acquired_at us;
---   10 host; 11 pid; 12 user; 13 label
+--   10 host; 11 pid; 12 user; 13 label; 14 1 when what is left may not be shortened
 -- Reply: {'renewed', expires_at, restored} {'gone'} {'broken', by} {'taken', known, host, pid, user, label, since}
 local token, fence, ttl, slot = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[6])
 local expires = now + ttl * 1000
@@ -34,6 +34,12 @@ local function note(whole)
 end
 
 if value == token then
+  local left = ARGV[14] == '1' and call('PTTL', KEYS[1]) or 0
+  if left > ttl then
+    -- A keeper, or the script that acquired it, counts on the longer time.
+    primary(KEYS[2])
+    return { 'renewed', digits(now + left * 1000), 0 }
+  end
   -- First, because it needs no memory: after it the server lets the rest of the script write.
   call('PEXPIRE', KEYS[1], ARGV[4])
   local held = redis.pcall('HMGET', KEYS[2], 'token')

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::connection::Connection;
+use super::handed::handed;
 use super::source::Source;
 use super::{Refused, TTL, Voice, Wait, names, run, voice, wait};
 use crate::cli::primitives::{Acquire, Check, Holding as Typed, Release, Renew};
@@ -20,6 +21,8 @@ pub struct AcquirePlan {
     pub limit: u8,
     pub show: Show,
     pub while_pid: Option<u32>,
+    /// The typed connection as variables, for `--export`.
+    pub handed: Vec<(&'static str, String)>,
     pub label: String,
     pub retain: Duration,
     pub voice: Voice,
@@ -71,6 +74,7 @@ impl AcquirePlan {
             limit: typed.limit.unwrap_or(1),
             show,
             while_pid: typed.while_pid,
+            handed: handed(&typed.connection),
             label: cut(&label).to_owned(),
             retain: run::retain(typed.retain, source)?.max(ttl),
             voice: voice(&typed.voice, source)?,
@@ -120,9 +124,11 @@ impl Holding {
             (None, Some(_)) => 1,
             (None, None) => source.read("REDLEASE_SLOT", values::limit)?.unwrap_or(1),
         };
+        // As `acquire --export` says it of the key in the environment.
+        let raw = typed.raw_key || (typed.key.is_none() && source.switch("REDLEASE_RAW_KEY")?);
         let connection = Connection::new(connection, source)?;
         Ok(Holding {
-            names: names(&connection.prefix, &key, typed.raw_key, "the key")?,
+            names: names(&connection.prefix, &key, raw, "the key")?,
             connection,
             token,
             slot,
@@ -144,7 +150,8 @@ fn missing(option: &str, variable: &str) -> Refused {
 #[derive(Clone)]
 pub struct RenewPlan {
     pub holding: Holding,
-    pub ttl: Duration,
+    /// None: the one that the holding had last.
+    pub ttl: Option<Duration>,
 }
 
 impl RenewPlan {
@@ -155,11 +162,10 @@ impl RenewPlan {
             None => source.read("REDLEASE_TTL_MS", |text| values::ttl(&format!("{text}ms")))?,
             Some(_) => None,
         };
-        let ttl = match typed.ttl.or(of_holding) {
-            Some(ttl) => ttl,
-            None => source.read("REDLEASE_TTL", values::ttl)?.unwrap_or(TTL),
-        };
-        Ok(RenewPlan { holding, ttl })
+        Ok(RenewPlan {
+            holding,
+            ttl: typed.ttl.or(of_holding),
+        })
     }
 }
 

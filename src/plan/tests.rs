@@ -261,7 +261,7 @@ fn a_holding_comes_from_flags_or_the_environment() {
     };
     let plan = RenewPlan::new(&typed, &source).unwrap();
     assert_eq!((plan.holding.names.key(), plan.holding.slot), ("k", 3));
-    assert_eq!(plan.ttl, Duration::from_secs(60));
+    assert_eq!(plan.ttl, Some(Duration::from_secs(60)));
     let Verb::Check(typed) = verb(&["check", "--min-left", "10"]) else {
         panic!()
     };

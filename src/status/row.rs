@@ -258,6 +258,7 @@ pub mod tests {
                 ended: false,
             }),
             last_run: None,
+            ended: None,
             broken: None,
             free_since_us: None,
             fence: None,

@@ -1,4 +1,5 @@
-//! What the caller gave, noted before the Rust runtime changes it: the runtime ignores SIGPIPE before `main`.
+//! What the caller gave, noted before the Rust runtime changes it: the runtime ignores SIGPIPE before `main`, and
+//! opens what is closed of the standard streams.
 
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
@@ -9,6 +10,7 @@ use nix::sys::signal::SigSet;
 use super::signals;
 
 static PIPE_IGNORED: AtomicBool = AtomicBool::new(false);
+static OUTPUT_CLOSED: AtomicBool = AtomicBool::new(false);
 static ARGUMENTS: AtomicPtr<c_char> = AtomicPtr::new(std::ptr::null_mut());
 static ARGUMENTS_LENGTH: AtomicUsize = AtomicUsize::new(0);
 
@@ -19,9 +21,17 @@ static NOTE: extern "C" fn(c_int, *const *mut c_char) = note;
 
 extern "C" fn note(count: c_int, arguments: *const *mut c_char) {
     PIPE_IGNORED.store(signals::is_ignored(libc::SIGPIPE), Ordering::Relaxed);
+    // SAFETY: asks for the flags of a descriptor, open or not.
+    let flags = unsafe { libc::fcntl(libc::STDOUT_FILENO, libc::F_GETFD) };
+    OUTPUT_CLOSED.store(flags == -1, Ordering::Relaxed);
     if cfg!(target_env = "gnu") {
         note_arguments(count, arguments);
     }
+}
+
+/// The caller closed standard output. The runtime puts /dev/null there, so that writing to it fails no more.
+pub fn output_closed() -> bool {
+    OUTPUT_CLOSED.load(Ordering::Relaxed)
 }
 
 /// The strings of argv lie one behind the other, and `ps` shows the whole area.

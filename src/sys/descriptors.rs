@@ -37,6 +37,17 @@ pub fn keep_only(keep: &[RawFd]) -> io::Result<()> {
     Ok(())
 }
 
+/// Puts /dev/null in the place of standard error, for a process that nobody listens to any more.
+///
+/// # Errors
+/// /dev/null cannot be opened.
+pub fn silence() -> io::Result<()> {
+    let null = OpenOptions::new().write(true).open("/dev/null")?;
+    // SAFETY: 2 is open (the runtime sees to it), and nothing owns it as a Rust value.
+    Errno::result(unsafe { libc::dup2(null.as_raw_fd(), libc::STDERR_FILENO) })?;
+    Ok(())
+}
+
 fn close_range(first: RawFd, last: RawFd) {
     // SAFETY: the caller keeps every descriptor that a Rust value owns.
     let answer = unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) };

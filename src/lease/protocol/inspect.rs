@@ -79,6 +79,8 @@ pub struct Seen {
     pub remaining: Option<Duration>,
     pub holding: Option<Holding>,
     pub last_run: Option<LastRun>,
+    /// The token of the last holding of this slot that was released or broken.
+    pub ended: Option<String>,
     /// Who broke the last broken holding of this slot, and its token.
     pub broken: Option<(String, Option<String>)>,
     pub free_since_us: Option<u64>,
@@ -127,7 +129,7 @@ impl Script for Inspect<'_> {
         let remaining = items.remaining()?;
 
         let mut slot = Items::of(items.next()?)?;
-        let held = holding(&mut slot)?;
+        let (held, ended) = holding(&mut slot)?;
         let last_run = last_run(&mut slot)?;
         let broken = slot.full()?;
         let by = slot.full()?;
@@ -149,6 +151,7 @@ impl Script for Inspect<'_> {
             remaining,
             holding: held,
             last_run,
+            ended,
             broken: broken.map(|token| (token, by)),
             free_since_us,
             fence: highest,
@@ -181,7 +184,9 @@ fn state(wrong: Option<String>, value: Option<String>, holding: Option<&Holding>
     }
 }
 
-fn holding(slot: &mut Items<'_>) -> Result<Option<Holding>, Garbled> {
+type Ended = Option<String>;
+
+fn holding(slot: &mut Items<'_>) -> Result<(Option<Holding>, Ended), Garbled> {
     let token = slot.full()?;
     let fence = slot.loose().and_then(fence);
     let who = Identity {
@@ -195,7 +200,7 @@ fn holding(slot: &mut Items<'_>) -> Result<Option<Holding>, Garbled> {
     let expires_at_us = slot.loose().unwrap_or_default();
     let ttl = Duration::from_millis(slot.loose().unwrap_or_default());
     let ended = slot.full()?;
-    Ok(token.map(|token| Holding {
+    let holding = token.map(|token| Holding {
         ended: ended.as_ref() == Some(&token),
         token,
         fence,
@@ -203,7 +208,8 @@ fn holding(slot: &mut Items<'_>) -> Result<Option<Holding>, Garbled> {
         renewed_at_us,
         expires_at_us,
         ttl,
-    }))
+    });
+    Ok((holding, ended))
 }
 
 fn last_run(slot: &mut Items<'_>) -> Result<Option<LastRun>, Garbled> {

@@ -20,6 +20,8 @@ pub struct Renew<'a> {
     /// `expires_at_us` of the last good reply: before this moment of the server's clock a key that the server lost
     /// is written again. Only for a keeper that minds the job all the time, and never for a raw key.
     pub restore_until_us: Option<u64>,
+    /// What is left now may be longer than `ttl`, and is kept then: for one who does not know what others count on.
+    pub only_longer: bool,
     /// What `info` has to say again when it was lost.
     pub acquired_at_us: u64,
     pub identity: &'a Identity,
@@ -62,6 +64,7 @@ impl Script for Renew<'_> {
             .maybe(self.restore_until_us.filter(|_| !self.names.is_raw()))
             .number(self.acquired_at_us)
             .identity(self.identity)
+            .flag(self.only_longer)
             .0
     }
 

@@ -100,6 +100,7 @@ impl Contender {
             fence: grant.fence,
             ttl: self.ttl,
             retain: RETAIN,
+            only_longer: false,
             restore_until_us: None,
             acquired_at_us: grant.acquired_at_us,
             identity: &self.identity,
@@ -112,6 +113,7 @@ impl Contender {
 
     fn restore(&self, on: &mut Connection, grant: &Grant) -> Result<Renewed, Loss> {
         on.ask(&Renew {
+            only_longer: false,
             restore_until_us: Some(grant.expires_at_us),
             ..self.renewal(grant)
         })

@@ -215,6 +215,7 @@ fn a_restore_comes_too_late_after_the_ttl() {
     let grant = ann.acquire(&mut on).unwrap();
     on.command(&["FLUSHALL"]);
     let late = Renew {
+        only_longer: false,
         restore_until_us: Some(grant.acquired_at_us),
         ..ann.renewal(&grant)
     };
