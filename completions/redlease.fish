@@ -130,7 +130,7 @@ complete -c redlease -n "__fish_redlease_using_subcommand acquire" -s h -l help 
 complete -c redlease -n "__fish_redlease_using_subcommand renew" -l key -d 'Name of the lease [env: REDLEASE_KEY]' -r
 complete -c redlease -n "__fish_redlease_using_subcommand renew" -l token -d 'The holding\'s token, as `acquire` printed it [env: REDLEASE_TOKEN]' -r
 complete -c redlease -n "__fish_redlease_using_subcommand renew" -l slot -d 'Which holder of a lease with --limit [env: REDLEASE_SLOT] [default: 1]' -r
-complete -c redlease -n "__fish_redlease_using_subcommand renew" -l ttl -d 'The new TTL [env: REDLEASE_TTL_MS, then REDLEASE_TTL] [default: 30s]' -r
+complete -c redlease -n "__fish_redlease_using_subcommand renew" -l ttl -d 'The new TTL; never shortens what is left [env: REDLEASE_TTL_MS] [default: as before]' -r
 complete -c redlease -n "__fish_redlease_using_subcommand renew" -l log-format -d 'Form of redlease\'s own lines on stderr [env: REDLEASE_LOG_FORMAT] [default: text]' -r -f -a "text\t''
 json\t''"
 complete -c redlease -n "__fish_redlease_using_subcommand renew" -s u -l url -d 'Server: redis://[user:password@]host[:port][/db], rediss://, redis+unix:///path, redis-sentinel://, redis-cluster:// [env: REDLEASE_URL, then REDIS_URL] [default: redis://127.0.0.1:6379]' -r
@@ -143,7 +143,7 @@ complete -c redlease -n "__fish_redlease_using_subcommand renew" -l connect-time
 complete -c redlease -n "__fish_redlease_using_subcommand renew" -l prefix -d 'What redlease\'s keys in Redis begin with [env: REDLEASE_PREFIX] [default: redlease:]' -r
 complete -c redlease -n "__fish_redlease_using_subcommand renew" -l sentinel-user -d 'User at the sentinels [env: REDLEASE_SENTINEL_USER]' -r
 complete -c redlease -n "__fish_redlease_using_subcommand renew" -l sentinel-password-file -d 'Read the password for the sentinels from this file [env: REDLEASE_SENTINEL_PASSWORD_FILE]' -r -F
-complete -c redlease -n "__fish_redlease_using_subcommand renew" -l raw-key -d 'KEY is the key in Redis itself, as for `acquire --raw-key`'
+complete -c redlease -n "__fish_redlease_using_subcommand renew" -l raw-key -d 'KEY is the key in Redis itself, as for `acquire --raw-key` [env: REDLEASE_RAW_KEY]'
 complete -c redlease -n "__fish_redlease_using_subcommand renew" -s q -l quiet -d 'Only errors on stderr: no refusals, no notes [env: REDLEASE_QUIET]'
 complete -c redlease -n "__fish_redlease_using_subcommand renew" -s v -l verbose -d 'Say what happens on stderr [env: REDLEASE_VERBOSE]'
 complete -c redlease -n "__fish_redlease_using_subcommand renew" -l tls-insecure -d 'Do not check the server\'s certificate; says so on stderr [env: REDLEASE_TLS_INSECURE]'
@@ -163,7 +163,7 @@ complete -c redlease -n "__fish_redlease_using_subcommand release" -l connect-ti
 complete -c redlease -n "__fish_redlease_using_subcommand release" -l prefix -d 'What redlease\'s keys in Redis begin with [env: REDLEASE_PREFIX] [default: redlease:]' -r
 complete -c redlease -n "__fish_redlease_using_subcommand release" -l sentinel-user -d 'User at the sentinels [env: REDLEASE_SENTINEL_USER]' -r
 complete -c redlease -n "__fish_redlease_using_subcommand release" -l sentinel-password-file -d 'Read the password for the sentinels from this file [env: REDLEASE_SENTINEL_PASSWORD_FILE]' -r -F
-complete -c redlease -n "__fish_redlease_using_subcommand release" -l raw-key -d 'KEY is the key in Redis itself, as for `acquire --raw-key`'
+complete -c redlease -n "__fish_redlease_using_subcommand release" -l raw-key -d 'KEY is the key in Redis itself, as for `acquire --raw-key` [env: REDLEASE_RAW_KEY]'
 complete -c redlease -n "__fish_redlease_using_subcommand release" -s q -l quiet -d 'Only errors on stderr: no refusals, no notes [env: REDLEASE_QUIET]'
 complete -c redlease -n "__fish_redlease_using_subcommand release" -s v -l verbose -d 'Say what happens on stderr [env: REDLEASE_VERBOSE]'
 complete -c redlease -n "__fish_redlease_using_subcommand release" -l tls-insecure -d 'Do not check the server\'s certificate; says so on stderr [env: REDLEASE_TLS_INSECURE]'
@@ -184,7 +184,7 @@ complete -c redlease -n "__fish_redlease_using_subcommand check" -l connect-time
 complete -c redlease -n "__fish_redlease_using_subcommand check" -l prefix -d 'What redlease\'s keys in Redis begin with [env: REDLEASE_PREFIX] [default: redlease:]' -r
 complete -c redlease -n "__fish_redlease_using_subcommand check" -l sentinel-user -d 'User at the sentinels [env: REDLEASE_SENTINEL_USER]' -r
 complete -c redlease -n "__fish_redlease_using_subcommand check" -l sentinel-password-file -d 'Read the password for the sentinels from this file [env: REDLEASE_SENTINEL_PASSWORD_FILE]' -r -F
-complete -c redlease -n "__fish_redlease_using_subcommand check" -l raw-key -d 'KEY is the key in Redis itself, as for `acquire --raw-key`'
+complete -c redlease -n "__fish_redlease_using_subcommand check" -l raw-key -d 'KEY is the key in Redis itself, as for `acquire --raw-key` [env: REDLEASE_RAW_KEY]'
 complete -c redlease -n "__fish_redlease_using_subcommand check" -s q -l quiet -d 'Only errors on stderr: no refusals, no notes [env: REDLEASE_QUIET]'
 complete -c redlease -n "__fish_redlease_using_subcommand check" -s v -l verbose -d 'Say what happens on stderr [env: REDLEASE_VERBOSE]'
 complete -c redlease -n "__fish_redlease_using_subcommand check" -l tls-insecure -d 'Do not check the server\'s certificate; says so on stderr [env: REDLEASE_TLS_INSECURE]'
