@@ -4,6 +4,7 @@ mod acquire;
 mod breaking;
 mod cli;
 mod exit;
+mod fence;
 mod holding;
 mod lease;
 #[cfg(feature = "mutate")]
@@ -18,13 +19,14 @@ mod time;
 
 use std::process::ExitCode;
 
+use cli::status::FenceVerb;
 use cli::{Stopped, Verb};
 use exit::Exit;
 use plan::Refused;
 use plan::holding::{AcquirePlan, CheckPlan, Holding, RenewPlan};
 use plan::run::RunPlan;
 use plan::source::Source;
-use plan::view::{BreakPlan, StatusPlan};
+use plan::view::{BreakPlan, FencePlan, StatusPlan};
 use report::{Level, Log};
 
 fn main() -> ExitCode {
@@ -71,6 +73,11 @@ fn act(verb: Verb) -> Exit {
             .map_or_else(|why| refused(&why), |plan| holding::check(&plan)),
         Verb::Break(typed) => BreakPlan::new(&typed, &source)
             .map_or_else(|why| refused(&why), |plan| breaking::run(&plan)),
+        Verb::Fence(typed) => {
+            let FenceVerb::Check(typed) = &typed.verb;
+            FencePlan::new(typed, &source)
+                .map_or_else(|why| refused(&why), |plan| fence::run(&plan))
+        }
         _ => refused(&Refused::usage("this command is not there yet")),
     }
 }

@@ -106,3 +106,11 @@ mod containers;
 /// What a user decides about the end.
 #[cfg(test)]
 mod policies;
+
+/// Fences of resources that can store nothing.
+#[cfg(test)]
+mod fence_check;
+
+/// A lease that replicas have too.
+#[cfg(test)]
+mod replicas;
