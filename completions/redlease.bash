@@ -1074,7 +1074,7 @@ _redlease() {
             return 0
             ;;
         redlease__subcmd__run)
-            opts="-n -w -E -k -c -q -v -u -h --key --ttl --nonblock --wait --conflict-exit-code --skip-ok --limit --min-hold --min-hold-on --once-per --max-run --kill-after --signal --on-lost --if-unreachable --splay --replicas --label --report --reentrant --leftovers --raw-key --retain --command --quiet --verbose --log-format --timeout --url --url-file --password-file --tls-ca --tls-cert --tls-key --tls-insecure --connect-timeout --prefix --sentinel-user --sentinel-password-file --help"
+            opts="-n -w -E -k -c -q -v -u -h --key --ttl --nonblock --wait --conflict-exit-code --skip-ok --limit --min-hold --min-hold-on --once-per --max-run --kill-after --signal --on-lost --if-unreachable --splay --replicas --replica-timeout --label --report --reentrant --leftovers --raw-key --retain --command --quiet --verbose --log-format --timeout --url --url-file --password-file --tls-ca --tls-cert --tls-key --tls-insecure --connect-timeout --prefix --sentinel-user --sentinel-password-file --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1149,6 +1149,10 @@ _redlease() {
                     return 0
                     ;;
                 --replicas)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --replica-timeout)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

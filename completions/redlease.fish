@@ -56,6 +56,7 @@ run\t''
 skip\t''"
 complete -c redlease -n "__fish_redlease_using_subcommand run" -l splay -d 'Sleep for a random time up to this before asking, so that many hosts do not ask at once' -r
 complete -c redlease -n "__fish_redlease_using_subcommand run" -l replicas -d 'Start the job only after this many replicas have the acquire' -r
+complete -c redlease -n "__fish_redlease_using_subcommand run" -l replica-timeout -d 'How long to wait for the replicas, before the lease is given back [default: a sixth of the TTL, at most 5s]' -r
 complete -c redlease -n "__fish_redlease_using_subcommand run" -l label -d 'What others see as the holder\'s purpose [env: REDLEASE_LABEL] [default: the program\'s name]' -r
 complete -c redlease -n "__fish_redlease_using_subcommand run" -l report -d 'Write one JSON object about the run to this file' -r -F
 complete -c redlease -n "__fish_redlease_using_subcommand run" -l leftovers -d 'What happens to background processes that the job leaves [default: stop]' -r -f -a "stop\t'Stopped, and named in one line'

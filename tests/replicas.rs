@@ -42,3 +42,20 @@ fn the_job_starts_with_the_replicas_that_were_asked_for() {
     two.resume();
     assert_eq!(run(&primary, "2").exits(0).out(), "ran\n");
 }
+
+#[test]
+fn the_wait_for_replicas_must_leave_time_for_the_job() {
+    let redis = Redis::start();
+    let run = |words: &[&str]| Redlease::run("k").on(&redis).args(words).sh("echo ran");
+    run(&["--ttl", "4s", "--replicas", "1", "--replica-timeout", "3s"])
+        .exits(64)
+        .says(&["--replica-timeout 3s", "2s"]);
+    run(&["--replica-timeout", "1s"])
+        .exits(64)
+        .says(&["--replicas"]);
+    // A server without replicas has none that could confirm.
+    run(&["--ttl", "4s", "--replicas", "1"])
+        .exits(69)
+        .says(&["0 of 1 replicas", "given back"]);
+    assert!(!redis.exists("redlease:{k}"));
+}

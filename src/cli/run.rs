@@ -94,6 +94,10 @@ pub struct Run {
     #[arg(long, value_name = "N", value_parser = values::replicas, allow_hyphen_values = true)]
     pub replicas: Option<u32>,
 
+    /// How long to wait for the replicas, before the lease is given back [default: a sixth of the TTL, at most 5s]
+    #[arg(long, value_name = "DUR", value_parser = values::duration, allow_hyphen_values = true)]
+    pub replica_timeout: Option<Duration>,
+
     /// What others see as the holder's purpose [env: REDLEASE_LABEL] [default: the program's name]
     #[arg(long, value_name = "TEXT")]
     pub label: Option<String>,

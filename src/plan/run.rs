@@ -86,6 +86,13 @@ impl RunPlan {
                 Ok(text.to_owned())
             })?
             .unwrap_or_else(|| base_name(&argv));
+        if let Some(wait) = typed.replica_timeout.filter(|wait| *wait > ttl / 2) {
+            return Err(Refused::usage(format!(
+                "--replica-timeout {} leaves the job too little of its lease: at most half the TTL, which is {}",
+                humantime::format_duration(wait),
+                humantime::format_duration(ttl / 2)
+            )));
+        }
         let stack = Stack::read(source)?;
         let enclosing = stack
             .find(&connection.target.place(), &names.lease(1))
@@ -126,7 +133,7 @@ impl RunPlan {
             splay: typed.splay,
             replicas: typed.replicas.map(|count| Replicas {
                 count,
-                timeout: timing.request_limit,
+                timeout: typed.replica_timeout.unwrap_or(timing.request_limit),
             }),
             label: cut(&label).to_owned(),
             report: typed.report.clone(),
@@ -173,6 +180,10 @@ fn contradictions(typed: &Run) -> Result<(), Refused> {
             typed.if_unreachable == Some(crate::cli::words::IfUnreachableWord::Run)
                 && (typed.min_hold.is_some() || typed.once_per.is_some()),
             "--if-unreachable run would break --min-hold and --once-per: without Redis nobody knows of the last run",
+        ),
+        (
+            typed.replica_timeout.is_some() && typed.replicas.is_none(),
+            "--replica-timeout says how long to wait for --replicas, and there is no --replicas",
         ),
         (
             typed.reentrant && typed.limit.is_some(),

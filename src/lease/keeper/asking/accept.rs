@@ -41,6 +41,16 @@ impl Asking<'_> {
             self.undo(&holding);
             return declined(Declined::Final(self.leave()));
         }
+        // First, because it takes time, and the age is looked at after it.
+        if let Some((wanted, limit)) = self.wish.replicas
+            && let Err(text) = self.replicated(wanted, limit)
+        {
+            self.undo(&holding);
+            return declined(Declined::Final(Answer::Failed {
+                exit: Exit::Unavailable,
+                text,
+            }));
+        }
         if Moment::now() > sent.after(timing.ttl / 3) {
             let again = Moment::now();
             let answer = self.store.ask(
@@ -70,15 +80,6 @@ impl Asking<'_> {
                 self.store,
                 "the grant arrived too late to be used",
             )));
-        }
-        if let Some((wanted, limit)) = self.wish.replicas
-            && let Err(text) = self.replicated(wanted, limit)
-        {
-            self.undo(&holding);
-            return declined(Declined::Final(Answer::Failed {
-                exit: Exit::Unavailable,
-                text,
-            }));
         }
         Ok(holding)
     }
