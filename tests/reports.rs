@@ -97,6 +97,56 @@ fn stopped_by_max_run_and_not_started() {
 }
 
 #[test]
+fn a_report_to_a_stream_replaces_no_file() {
+    let redis = Redis::start();
+    let file = redis.folder().join("stderr");
+    let run = || {
+        let mut words = Redlease::run("k")
+            .on(&redis)
+            .args(["--report", "/dev/stderr"])
+            .sh("echo the job >&2")
+            .words();
+        let mut all: Vec<std::ffi::OsString> =
+            ["sh", "-c", "file=$1; shift; \"$@\" 2>>\"$file\"", "sh"]
+                .map(Into::into)
+                .to_vec();
+        all.push(file.clone().into());
+        all.append(&mut words);
+        Redlease::run("k").on(&redis).job(all).start_directly()
+    };
+    let before = std::fs::symlink_metadata("/dev/stderr")
+        .unwrap()
+        .file_type();
+    run().exits(0);
+    run().exits(0);
+    let after = std::fs::symlink_metadata("/dev/stderr")
+        .unwrap()
+        .file_type();
+    assert_eq!(before, after);
+    let text = std::fs::read_to_string(&file).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), 4, "{text}");
+    assert_eq!((lines[0], lines[2]), ("the job", "the job"));
+    assert!(lines[1].starts_with("{\"outcome\":\"completed\""), "{text}");
+}
+
+#[test]
+fn a_report_through_a_link_leaves_the_link() {
+    let it = Reported::new();
+    let link = it.redis.folder().join("link");
+    std::fs::write(&it.file, "old\n").unwrap();
+    std::os::unix::fs::symlink(&it.file, &link).unwrap();
+    Redlease::run("k")
+        .on(&it.redis)
+        .arg("--report")
+        .arg(&link)
+        .job(["true"])
+        .exits(0);
+    assert!(std::fs::symlink_metadata(&link).unwrap().is_symlink());
+    assert_eq!(it.report()["outcome"], "completed");
+}
+
+#[test]
 fn a_report_that_cannot_be_written_is_said_before_the_job_starts() {
     let redis = Redis::start();
     let outcome = Redlease::run("k")

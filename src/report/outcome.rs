@@ -64,7 +64,7 @@ pub fn writable(path: &Path) -> io::Result<()> {
     if special(path) {
         return fs::OpenOptions::new().append(true).open(path).map(|_| ());
     }
-    let beside = beside(path)?;
+    let (beside, _) = beside(path)?;
     create(&beside)?;
     fs::remove_file(beside)
 }
@@ -79,22 +79,29 @@ pub fn write(path: &Path, report: &Report) -> io::Result<()> {
             .open(path)?
             .write_all(text.as_bytes());
     }
-    let beside = beside(path)?;
+    let (beside, target) = beside(path)?;
     let mut file = create(&beside)?;
     let written = file
         .write_all(text.as_bytes())
-        .and_then(|()| fs::rename(&beside, path));
+        .and_then(|()| fs::rename(&beside, target));
     if written.is_err() {
         return fs::remove_file(&beside).and(written);
     }
     written
 }
 
+/// A file that is not ours to replace: a device, a pipe, or a name for an open descriptor such as /dev/stderr,
+/// which may lead to an ordinary file that others write to as well.
 fn special(path: &Path) -> bool {
-    fs::metadata(path).is_ok_and(|meta| !meta.is_file() && !meta.is_dir())
+    let named = ["/proc", "/dev/fd", "/dev/stdout", "/dev/stderr"]
+        .iter()
+        .any(|top| path.starts_with(top));
+    named || fs::metadata(path).is_ok_and(|meta| !meta.is_file() && !meta.is_dir())
 }
 
-fn beside(path: &Path) -> io::Result<PathBuf> {
+/// Through a link, so that the link stays.
+fn beside(path: &Path) -> io::Result<(PathBuf, PathBuf)> {
+    let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let name = path
         .file_name()
         .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "not a file name"))?;
@@ -106,7 +113,7 @@ fn beside(path: &Path) -> io::Result<PathBuf> {
     }
     let mut own = name.to_owned();
     own.push(format!(".{}", std::process::id()));
-    Ok(path.with_file_name(own))
+    Ok((path.with_file_name(own), path.clone()))
 }
 
 fn create(path: &Path) -> io::Result<fs::File> {
