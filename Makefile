@@ -3,6 +3,7 @@
 # make test-servers   all tests on the newest Valkey and on Redis 6.2 too
 # make torture   leases under random faults: SECONDS=600 SEED=1
 # make mutations the torture against the program without one piece of its design
+# make fuzz      random input for everything that reads what others wrote: SECONDS=600 for each target
 # make build     the program that people install: static, so that it starts faster and runs on any distribution
 # make install   DESTDIR and PREFIX as usual
 # make deb       a Debian package, by cargo-deb
@@ -35,7 +36,7 @@ BASH := $(DESTDIR)$(PREFIX)/share/bash-completion/completions
 ZSH := $(DESTDIR)$(PREFIX)/share/zsh/site-functions
 FISH := $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
 
-.PHONY: all build test test-servers torture mutations lint demo generate install uninstall deb clean
+.PHONY: all build test test-servers torture mutations fuzz lint demo generate install uninstall deb clean
 
 all: build
 
@@ -50,6 +51,10 @@ torture:
 mutations:
 	$(CARGO) test --locked --features mutate --bin redlease mutate
 	TORTURE_SECONDS=$(SECONDS) TORTURE_SEED=$(SEED) $(CARGO) test --locked --features mutate --test torture mutations -- --nocapture
+
+# Random input for all that reads what others wrote, SECONDS for each target.
+fuzz:
+	FUZZ_SECONDS=$(SECONDS) FUZZ_SEED=$$(date +%s) $(CARGO) test --locked --bin redlease fuzz -- --nocapture --test-threads=2
 
 test: lint
 	tests/run

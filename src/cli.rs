@@ -5,6 +5,8 @@ pub mod connection;
 #[cfg(test)]
 mod environment;
 #[cfg(test)]
+mod fuzz;
+#[cfg(test)]
 mod generated;
 pub mod primitives;
 pub mod run;

@@ -6,6 +6,8 @@ mod cli;
 mod exit;
 mod fence;
 mod holding;
+#[cfg(test)]
+mod fuzz;
 mod lease;
 #[cfg(feature = "mutate")]
 mod mutate;

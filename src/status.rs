@@ -1,5 +1,7 @@
 //! `redlease status`: who holds, since when, how long still, and who waits.
 
+#[cfg(test)]
+mod fuzz;
 mod glance;
 pub mod listing;
 mod object;

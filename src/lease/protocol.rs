@@ -10,6 +10,8 @@
 pub mod acquire;
 pub mod breaking;
 pub mod check;
+#[cfg(test)]
+mod fuzz;
 pub mod inspect;
 pub mod release;
 pub mod renew;

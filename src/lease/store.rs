@@ -6,6 +6,8 @@
 mod batch;
 mod dial;
 mod frame;
+#[cfg(test)]
+mod fuzz;
 mod link;
 mod resolve;
 mod route;

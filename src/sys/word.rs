@@ -54,11 +54,6 @@ impl Word {
     }
 
     fn replace(&self, kill_at: Moment, wanted: impl Fn(u64) -> bool) -> bool {
-        #[cfg(feature = "mutate")]
-        if crate::mutate::without("final word") {
-            self.0.kill_at.store(kill_at.0, Ordering::SeqCst);
-            return true;
-        }
         let update = |current| (current != EXPIRED && wanted(current)).then_some(kill_at.0);
         match self
             .0

@@ -113,12 +113,18 @@ impl Crowd {
         // Some work for longer than their TTL, so that it is renewed.
         let works = match random.below(20) {
             _ if alone => random.between(800, 4_000),
-            0 => random.between(2_500, 6_000),
-            1..=6 => random.between(300, 1_500),
+            0 | 1 => random.between(2_500, 6_000),
+            2..=7 => random.between(300, 1_500),
             _ => random.between(20, 300),
         };
         let code = *random.pick(&[0, 0, 0, 3, 77]);
-        let shape = *random.pick(&["-", "-", "c", "c", "d", "cd", "s", "cs", "ds", "l"]);
+        // What has to be killed is, where it works for long, what shows whether it is killed in time.
+        let shapes = if works > 2_000 {
+            ["-", "c", "d", "l", "s", "s", "cs", "ds"]
+        } else {
+            ["-", "-", "c", "d", "cd", "s", "cs", "l"]
+        };
+        let shape = *random.pick(&shapes);
         let mut run = Run {
             id,
             form,

@@ -393,6 +393,14 @@ fn f_endings_that_contradict_the_history() {
         "lost, and ended with 0",
         &with(&|h| h.report().outcome = "lost".to_owned()),
     );
+    let signalled = with(&|h| {
+        h.processes[0].end = None;
+        h.last_ending().code = 143;
+        h.report().exit_code = 143;
+        h.report().outcome = "signalled".to_owned();
+        h.report().job_signal = Some(15);
+    });
+    breaks('f', "signalled by nobody", &signalled);
     breaks(
         'f',
         "and its job with None",

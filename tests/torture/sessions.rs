@@ -111,7 +111,6 @@ fn mutations() {
         ("takeover", &[Kept]),
         ("last process", &[Kept]),
         ("margin", &[Kept]),
-        ("final word", &[Kept]),
         ("own token", &[Kept, Lossy]),
         ("ended mark", &[Kept, Lossy]),
         ("expires_at rule", &[Kept, Lossy]),

@@ -270,13 +270,35 @@ fn decode(encoded: &str) -> Result<Vec<u8>, BadUrl> {
     Ok(decoded)
 }
 
-/// A query key as it may be shown.
+/// What other clients know in a query.
+const NAMED: &[&str] = &[
+    "client_name",
+    "db",
+    "decode_responses",
+    "family",
+    "health_check_interval",
+    "idle_timeout",
+    "max_connections",
+    "pass",
+    "password",
+    "protocol",
+    "retry_on_timeout",
+    "socket_connect_timeout",
+    "socket_timeout",
+    "ssl",
+    "ssl_ca_certs",
+    "ssl_cert_reqs",
+    "ssl_check_hostname",
+    "timeout",
+    "tls",
+    "user",
+    "username",
+    "virtual_host",
+];
+
+/// A query key as it may be shown. Any other can be the rest of a password with an unencoded ? or & in it.
 fn name(key: &str) -> String {
-    let plain = key.len() <= 32
-        && key
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-    if plain && !key.is_empty() {
+    if NAMED.contains(&key) {
         format!("`{key}`")
     } else {
         "something".to_owned()

@@ -20,7 +20,7 @@ pub fn judge(facts: &Facts, verdict: &mut Verdict) {
             in_time(facts, run, ending),
             code(facts, run, ending, job),
             early(run, ending),
-            reported(run, ending, job),
+            reported(facts, run, ending, job),
         ];
         for complaint in complaints.into_iter().flatten() {
             let said = ending.said.trim();
@@ -60,7 +60,7 @@ fn early(run: &Run, ending: &Ending) -> Option<String> {
         .then(|| format!("refused after {} of {}", shown(took), shown(wait)))
 }
 
-fn reported(run: &Run, ending: &Ending, job: Option<&Job>) -> Option<String> {
+fn reported(facts: &Facts, run: &Run, ending: &Ending, job: Option<&Job>) -> Option<String> {
     if run.form == Form::Script {
         return None;
     }
@@ -74,7 +74,18 @@ fn reported(run: &Run, ending: &Ending, job: Option<&Job>) -> Option<String> {
             ending.code
         ));
     }
-    outcome(run, ending, report, job)
+    let told = outcome(run, ending, report, job);
+    told.or_else(|| unexplained(facts, run, report))
+}
+
+/// A job dies of a signal because we sent one: one of redlease's own is a loss, and has to be reported as one.
+fn unexplained(facts: &Facts, run: &Run, report: &Report) -> Option<String> {
+    let mut faults = facts.history.faults.iter();
+    let sent = faults.any(|fault| {
+        let kind = fault.kind.as_str();
+        fault.run == Some(run.id) && (kind.starts_with("term") || kind == "kill job")
+    });
+    (report.outcome == "signalled" && !sent).then(|| "signalled by nobody".to_owned())
 }
 
 fn outcome(run: &Run, ending: &Ending, report: &Report, job: Option<&Job>) -> Option<String> {
