@@ -5,9 +5,9 @@ mod breaking;
 mod cli;
 mod exit;
 mod fence;
-mod holding;
 #[cfg(test)]
 mod fuzz;
+mod holding;
 mod lease;
 #[cfg(feature = "mutate")]
 mod mutate;

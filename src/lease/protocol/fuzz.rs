@@ -43,6 +43,7 @@ fn answers() {
         ttl: TTL,
         retain: TTL,
         restore_until_us: None,
+        only_longer: false,
         acquired_at_us: 1,
         identity: &identity,
     };
