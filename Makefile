@@ -6,6 +6,7 @@
 # make fuzz      random input for everything that reads what others wrote: SECONDS=600 for each target
 # make build     the program that people install: static, so that it starts faster and runs on any distribution
 # make install   DESTDIR and PREFIX as usual
+# make bench     what it costs, beside its peers: one report
 # make deb       a Debian package, by cargo-deb
 #
 # make build LINK=dynamic links the system's libc, for names from NSS modules other than files and dns.
@@ -36,7 +37,7 @@ BASH := $(DESTDIR)$(PREFIX)/share/bash-completion/completions
 ZSH := $(DESTDIR)$(PREFIX)/share/zsh/site-functions
 FISH := $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
 
-.PHONY: all build test test-servers torture mutations fuzz lint demo generate install uninstall deb clean
+.PHONY: all build test test-servers torture mutations fuzz lint demo generate install uninstall deb bench clean
 
 all: build
 
@@ -91,6 +92,10 @@ install: $(BINARY)
 uninstall:
 	rm -f '$(BIN)/redlease' '$(BASH)/redlease' '$(ZSH)/_redlease' '$(FISH)/redlease.fish'
 	rm -f $(patsubst man/%.1,'$(MAN)/man1/%.1',$(wildcard man/*.1)) $(patsubst man/%.7,'$(MAN)/man7/%.7',$(wildcard man/*.7))
+
+# The peers that are not installed are named in the report.
+bench: build
+	REDLEASE='$(BINARY)' $(CARGO) bench --locked --bench report
 
 # cargo-deb takes the program that was built for the triple from there.
 deb: build
