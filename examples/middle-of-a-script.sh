@@ -5,7 +5,9 @@ set -eu
 
 echo "preparing: anywhere, at any time"
 
-eval "$(redlease acquire --key switch --wait 1m --while-pid $$ --export)"
+# In two steps: `eval "$(...)"` alone would go on without a lease.
+lease=$(redlease acquire --key switch --wait 1m --while-pid $$ --export)
+eval "$lease"
 trap 'redlease release' EXIT
 trap 'exit 143' TERM
 

@@ -3,6 +3,7 @@
 mod acquire;
 mod breaking;
 mod cli;
+mod completions;
 mod exit;
 mod fence;
 #[cfg(test)]
@@ -80,6 +81,7 @@ fn act(verb: Verb) -> Exit {
             FencePlan::new(typed, &source)
                 .map_or_else(|why| refused(&why), |plan| fence::run(&plan))
         }
+        Verb::Completions(typed) => completions::run(&typed, &source),
         _ => refused(&Refused::usage("this command is not there yet")),
     }
 }

@@ -4,6 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
+use crate::harness::{Redis, Redlease};
+
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
@@ -92,8 +94,14 @@ fn understood(line: &str) -> Output {
         .args(["-c", line])
         .current_dir(dir.path())
         .env_clear()
-        .env("PATH", format!("{}:/usr/bin:/bin", redlease().parent().unwrap().display()))
-        .env("REDLEASE_URL", format!("redis+unix://{}/none", dir.path().display()))
+        .env(
+            "PATH",
+            format!("{}:/usr/bin:/bin", redlease().parent().unwrap().display()),
+        )
+        .env(
+            "REDLEASE_URL",
+            format!("redis+unix://{}/none", dir.path().display()),
+        )
         .env("REDLEASE_CONNECT_TIMEOUT", "200ms")
         .stdin(Stdio::null())
         .output()
@@ -106,6 +114,8 @@ fn every_command_of_the_readme_is_understood() {
     let lines = commands(&readme);
     assert!(lines.len() > 15, "{lines:?}");
     for line in lines {
+        // There is no terminal to ask on.
+        let line = line.replace("redlease break", "redlease break --yes");
         let out = understood(&line);
         let said = String::from_utf8_lossy(&out.stderr);
         assert_eq!(out.status.code(), Some(69), "{line}\n{said}");
@@ -117,30 +127,87 @@ fn every_example_of_the_help_is_understood() {
     for command in COMMANDS {
         let help = help_of(command);
         let examples = help.split("Examples:\n").nth(1).unwrap_or_default();
-        for line in examples.lines().filter(|line| line.starts_with("  redlease ")) {
+        for line in examples
+            .lines()
+            .filter(|line| line.starts_with("  redlease "))
+        {
+            // It goes on until Ctrl-C.
+            if line.contains("--watch") {
+                continue;
+            }
             // What follows is not about redlease, and would not find its programs.
             let line = line.split(" && ").next().unwrap_or_default();
+            let line = line.replace("break nightly-import", "break nightly-import --yes");
             let line = line.split(" > ").next().unwrap_or_default().trim();
-            let line = format!("export REDLEASE_KEY=k REDLEASE_FENCE=1 TOKEN=3f0c6f7e-1f0a-4b1e-9d1c-0d8a5a3f2b11; export REDLEASE_TOKEN=$TOKEN; {line}");
+            let line = format!(
+                "export REDLEASE_KEY=k REDLEASE_FENCE=1 TOKEN=3f0c6f7e-1f0a-4b1e-9d1c-0d8a5a3f2b11; export REDLEASE_TOKEN=$TOKEN; {line}"
+            );
             let out = understood(&line);
             let said = String::from_utf8_lossy(&out.stderr);
             let code = out.status.code();
-            assert!(code == Some(69) || code == Some(0), "{line}\n{code:?} {said}");
+            assert!(
+                code == Some(69) || code == Some(0),
+                "{line}\n{code:?} {said}"
+            );
         }
     }
 }
 
+/// What the scripts call: names one a line, and silence without an answer.
+#[test]
+fn live_names_complete_a_key() {
+    let redis = Redis::start();
+    Redlease::run("nightly/import")
+        .on(&redis)
+        .sh("true")
+        .exits(0);
+    Redlease::run("deploy").on(&redis).sh("true").exits(0);
+    let named = Redlease::command(["completions", "names"])
+        .on(&redis)
+        .exits(0);
+    assert_eq!(named.out(), "deploy\nnightly/import\n");
+    named.silent_on_stderr();
+    let away = Redlease::command(["completions", "names"])
+        .env("REDLEASE_URL", "redis+unix:///nowhere")
+        .exits(0);
+    away.silent();
+    let script = "source \"$1\"; COMP_WORDS=(redlease run --key de); COMP_CWORD=3; _redlease_live; \
+                  printf '%s\\n' \"${COMPREPLY[@]}\"";
+    let out = Command::new("bash")
+        .args(["-c", script, "bash"])
+        .arg(root().join("completions/redlease.bash"))
+        .env(
+            "PATH",
+            format!("{}:/usr/bin:/bin", redlease().parent().unwrap().display()),
+        )
+        .env("REDLEASE_URL", redis.url())
+        .output()
+        .unwrap();
+    assert_eq!(String::from_utf8_lossy(&out.stdout), "deploy\n");
+}
+
 #[test]
 fn completions_are_sound_shell() {
-    for (shell, file) in [("bash", "redlease.bash"), ("zsh", "_redlease"), ("fish", "redlease.fish")] {
+    for (shell, file) in [
+        ("bash", "redlease.bash"),
+        ("zsh", "_redlease"),
+        ("fish", "redlease.fish"),
+    ] {
         let path = root().join("completions").join(file);
         let check = Command::new(shell).arg("-n").arg(&path).output();
         match check {
-            Ok(out) => assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr)),
+            Ok(out) => assert!(
+                out.status.success(),
+                "{}",
+                String::from_utf8_lossy(&out.stderr)
+            ),
             // bash is everywhere that the tests run; the others where they are installed.
             Err(error) => assert!(shell != "bash", "{error}"),
         }
-        let printed = Command::new(redlease()).args(["completions", shell]).output().unwrap();
+        let printed = Command::new(redlease())
+            .args(["completions", shell])
+            .output()
+            .unwrap();
         assert_eq!(printed.status.code(), Some(0));
         assert_eq!(printed.stdout, fs::read(&path).unwrap(), "{shell}");
     }

@@ -275,7 +275,10 @@ fn a_script_restarts_itself_under_a_lease() {
     let out = run();
     let said = String::from_utf8_lossy(&out.stdout).into_owned();
     assert_eq!(out.status.code(), Some(0), "{said}");
-    assert!(said.starts_with("fence ") && said.ends_with(": working on a b c\n"), "{said}");
+    assert!(
+        said.starts_with("fence ") && said.ends_with(": working on a b c\n"),
+        "{said}"
+    );
     host.redis
         .steal("redlease:{one-at-a-time}", "another", 60_000);
     assert_eq!(run().status.code(), Some(75));

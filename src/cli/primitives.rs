@@ -10,7 +10,8 @@ use super::words::Voice;
 
 pub const ACQUIRE_EXAMPLES: &str = "\
 Examples:
-  eval \"$(redlease acquire --key deploy --ttl 10m --export)\" && trap 'redlease release' EXIT
+  lease=$(redlease acquire --key deploy --ttl 10m --export) || exit
+  eval \"$lease\"; trap 'redlease release' EXIT
   TOKEN=$(redlease acquire --key deploy --wait 5m)
   redlease acquire --key deploy --while-pid $$
 

@@ -143,7 +143,7 @@ impl Holding {
 
 fn missing(option: &str, variable: &str) -> Refused {
     Refused::usage(format!(
-        "{option} is missing, and {variable} is not set: `eval \"$(redlease acquire --key K --export)\"` sets it"
+        "{option} is missing, and {variable} is not set: `redlease acquire --key K --export` prints what sets it"
     ))
 }
 
