@@ -3,7 +3,6 @@
 mod acquire;
 mod breaking;
 mod cli;
-mod completions;
 mod exit;
 mod fence;
 #[cfg(test)]
@@ -81,7 +80,6 @@ fn act(verb: Verb) -> Exit {
             FencePlan::new(typed, &source)
                 .map_or_else(|why| refused(&why), |plan| fence::run(&plan))
         }
-        Verb::Completions(typed) => completions::run(&typed, &source),
         _ => refused(&Refused::usage("this command is not there yet")),
     }
 }

@@ -137,6 +137,7 @@ fn every_example_of_the_help_is_understood() {
             }
             // What follows is not about redlease, and would not find its programs.
             let line = line.split(" && ").next().unwrap_or_default();
+            let line = line.replace("import --yes", "import");
             let line = line.replace("break nightly-import", "break nightly-import --yes");
             let line = line.split(" > ").next().unwrap_or_default().trim();
             let line = format!(

@@ -36,8 +36,6 @@ const FLOORS: &[&[&str]] = &[
 
 /// Words know each other: a failure of the keeper names an exit code, and the machine speaks of policies and ends.
 const TOGETHER: &[&[&str]] = &[
-    // Completion asks for what a listing finds.
-    &["status", "completions"],
     &["lease", "exit"],
     &["time", "sys", "mutate"],
     &[

@@ -114,3 +114,7 @@ mod fence_check;
 /// A lease that replicas have too.
 #[cfg(test)]
 mod replicas;
+
+/// The files in `examples/`.
+#[cfg(test)]
+mod recipes;

@@ -80,18 +80,6 @@ pub fn all(
     Ok(rows)
 }
 
-/// The names of all leases that left a trace, sorted.
-pub fn keys(store: &mut Store, prefix: &Prefix) -> Result<Vec<String>, Trouble> {
-    let mut keys = Vec::new();
-    for mut node in store.primaries(soon())? {
-        let found = find(&mut node, prefix, "*", &mut |_, _| {})?;
-        keys.extend(found.into_iter().map(|(names, _)| names.key().to_owned()));
-    }
-    keys.sort_unstable();
-    keys.dedup();
-    Ok(keys)
-}
-
 /// Names with the highest slot that has keys.
 type Found = Vec<(Names, u8)>;
 
