@@ -161,18 +161,20 @@ impl<'a> Asking<'a> {
         if let Err(trouble) = &asked
             && trouble.sent
         {
-            self.abandon_attempt();
+            self.abandon_attempt(trouble.kind == Kind::Interrupted && end.is_some());
         }
         (sent, asked)
     }
 
-    /// The reply of an attempt is lost. A release of its token goes behind it on the same connection, best effort.
-    fn abandon_attempt(&mut self) {
+    /// The reply of an attempt is lost. A release of its token goes behind it on the same connection, best effort;
+    /// and who was told to leave while it was under way also leaves behind it, or it would put us into the queue
+    /// again after the goodbye on another connection.
+    fn abandon_attempt(&mut self, leaves: bool) {
         let token = std::mem::replace(&mut self.token, Token::fresh());
         let undo = Leave {
             names: &self.wish.names,
             limit: self.wish.limit,
-            waiter: None,
+            waiter: leaves.then_some(self.waiter.as_str()),
             tokens: std::slice::from_ref(&token),
         };
         self.store.write_behind(&undo);
