@@ -63,7 +63,7 @@ fn a_terminal_turns_ctrl_c_into_a_signal() {
 
 #[test]
 fn a_slow_server_answers_loading_at_first() {
-    let mut redis = Redis::options().line("rdbcompression no").start();
+    let mut redis = Redis::options().stock().line("rdbcompression no").start();
     for n in 0..3 {
         redis.steal(&format!("k{n}"), &"x".repeat(2048), 600_000);
     }

@@ -21,6 +21,7 @@ pub struct Options {
     lines: Vec<String>,
     tcp: bool,
     stock: bool,
+    debug: bool,
     password: Option<String>,
     environment: Vec<(String, OsString)>,
 }
@@ -41,6 +42,12 @@ impl Options {
     /// The distribution's server, whatever other one the suite runs on: for what not every build knows.
     pub fn stock(mut self) -> Options {
         self.stock = true;
+        self
+    }
+
+    /// Allows DEBUG, which servers before 7.0 always do.
+    pub fn debug(mut self) -> Options {
+        self.debug = true;
         self
     }
 
@@ -76,10 +83,14 @@ impl Options {
         // Under a name of its own: whoever ends servers by name does not end ours.
         let program = folder.path().join("rl-server");
         symlink(find(&binary), &program).expect("a link to the server");
+        let mut options = self;
+        if options.debug && !is_old(&program) {
+            options = options.line("enable-debug-command yes");
+        }
         let mut redis = Redis {
             folder,
             program,
-            options: self,
+            options,
             port: 0,
             child: None,
             loads_slowly: false,
@@ -87,6 +98,13 @@ impl Options {
         redis.restart();
         redis
     }
+}
+
+/// `Redis server v=6.2.14 …`
+fn is_old(program: &Path) -> bool {
+    let output = Command::new(program).arg("--version").output();
+    let version = output.map(|output| output.stdout).unwrap_or_default();
+    String::from_utf8_lossy(&version).contains("v=6.")
 }
 
 fn find(binary: &OsString) -> PathBuf {

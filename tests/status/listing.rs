@@ -36,7 +36,7 @@ fn patterns_choose_and_keys_are_sorted() {
 #[test]
 fn a_list_beside_many_foreign_keys_stalls_nobody() {
     let redis = Redis::options()
-        .line("enable-debug-command yes")
+        .debug()
         // A step takes well under a millisecond; a busy machine may stretch it, KEYS would take longer still.
         .line("slowlog-log-slower-than 200000")
         .start();
@@ -57,7 +57,7 @@ fn a_list_beside_many_foreign_keys_stalls_nobody() {
 
 #[test]
 fn a_long_look_shows_how_far_it_is_on_a_terminal() {
-    let redis = Redis::options().line("enable-debug-command yes").start();
+    let redis = Redis::options().debug().start();
     redis.cli(&["DEBUG", "POPULATE", "300000", "foreign"]);
     lease(&redis, "k");
     // Paused, the server makes any look a long one.

@@ -31,7 +31,7 @@ pub struct Servers {
 
 impl Servers {
     pub fn start(world: World, folder: &Path) -> Servers {
-        let options = || Redis::options().line("enable-debug-command local");
+        let options = || Redis::options().debug();
         let clock = (world == World::Stepped).then(|| folder.join("clock"));
         let servers = match world {
             World::Kept => vec![options().persistent().start()],
