@@ -86,17 +86,25 @@ fn a_job_that_wakes_with_its_guard_is_killed_at_once() {
 #[test]
 fn a_guard_that_was_paused_with_redlease_is_not_taken_for_dead() {
     let redis = Redis::start();
-    let run = Redlease::run("k").on(&redis).ttl("8s").holds().start().up();
+    let run = Redlease::run("k")
+        .on(&redis)
+        .ttl("12s")
+        .holds()
+        .start()
+        .up();
     let (guard, redlease) = (run.guard(), run.pid());
-    // Past a renewal, so that the guard's next look, which it promised before, lies before the deadline.
-    let renewed = redis.hget("redlease:{k}:info", "renewed_at");
-    wait_until("a renewal", PATIENCE, || {
-        redis.hget("redlease:{k}:info", "renewed_at") != renewed
-    });
+    // Past two renewals, so that the guard's next look, which it promised at the start, lies far before the
+    // deadline.
+    for _ in 0..2 {
+        let renewed = redis.hget("redlease:{k}:info", "renewed_at");
+        wait_until("a renewal", PATIENCE, || {
+            redis.hget("redlease:{k}:info", "renewed_at") != renewed
+        });
+    }
     for pid in [redlease, guard] {
         send(pid, Signal::SIGSTOP);
     }
-    std::thread::sleep(ms(4_500));
+    std::thread::sleep(ms(3_000));
     for pid in [redlease, guard] {
         send(pid, Signal::SIGCONT);
     }

@@ -23,8 +23,8 @@ use crate::sys::signals::{Arrived, CONTINUE, HANGUP, INTERRUPT, QUIT, RESIZE, TE
 use crate::sys::tree::Survivor;
 use crate::time::{Moment, wall_us};
 
-/// After a signal, how long the keeper may take to leave the queue or to give back.
-const PARTING: Duration = Duration::from_secs(1);
+/// After a signal, how long the keeper may take to leave the queue or to give back. Another one ends it at once.
+const PARTING: Duration = Duration::from_secs(2);
 /// The keeper bounds its requests itself; this is for one that hangs.
 const RELEASE_LIMIT: Duration = Duration::from_secs(15);
 /// How late the guard may be at the kill moment.
@@ -217,7 +217,11 @@ impl Machine {
             Phase::Asking if asks_to_end => {
                 self.ending.signalled = Some(number);
                 self.ending.decided = Some(Exit::Signal(number));
-                self.part(now)
+                self.part(now.after(PARTING))
+            }
+            Phase::Parting { .. } if asks_to_end => {
+                self.phase = Phase::Over;
+                vec![]
             }
             Phase::Starting | Phase::Running => {
                 let mut acts = Vec::new();
@@ -249,8 +253,7 @@ impl Machine {
             }
     }
 
-    fn part(&mut self, now: Moment) -> Vec<Act> {
-        let until = now.after(PARTING);
+    fn part(&mut self, until: Moment) -> Vec<Act> {
         self.phase = Phase::Parting { until };
         vec![Act::Tell(Command::Cancel)]
     }
@@ -314,7 +317,7 @@ impl Machine {
         match self.phase {
             Phase::Asking => {
                 self.fail(Exit::Failed, "the guard process ended".to_owned());
-                self.part(now)
+                self.part(now.after(RELEASE_LIMIT))
             }
             Phase::Starting | Phase::Running => self.take_over(Some(Notice::GuardDied)),
             _ => vec![],

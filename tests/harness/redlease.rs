@@ -202,9 +202,11 @@ impl Redlease {
 
     /// The command with its environment; `marker` goes into it.
     pub fn prepared(&self, words: &[OsString], marker: &str) -> Command {
-        let mut command = Command::new(&words[0]);
+        // A caller that runs the tests in the background of a script ignores INT and QUIT, and all would inherit it.
+        let mut command = Command::new("/usr/bin/env");
         command
-            .args(&words[1..])
+            .arg("--default-signal")
+            .args(words)
             .env_clear()
             .env("PATH", "/usr/local/bin:/usr/bin:/bin")
             .env(MARKER, marker)

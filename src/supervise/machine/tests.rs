@@ -160,9 +160,17 @@ fn a_signal_while_waiting_leaves_and_a_late_grant_starts_nothing() {
     let mut machine = Machine::new(policy(), false);
     assert_eq!(machine.see(by_hand(10), at(1)), []);
     machine.see(by_hand(15), at(1));
-    assert_eq!(machine.next_look(WORD, Moment::FAR), Some(at(2)));
-    machine.look(WORD, Moment::FAR, at(2));
+    assert_eq!(machine.next_look(WORD, Moment::FAR), Some(at(3)));
+    machine.look(WORD, Moment::FAR, at(3));
     assert_eq!(machine.ending().unwrap().exit, Exit::Signal(15));
+}
+
+#[test]
+fn a_second_signal_while_waiting_ends_at_once() {
+    let mut machine = Machine::new(policy(), false);
+    machine.see(by_key(2), at(1));
+    machine.see(by_key(2), at(1));
+    assert_eq!(machine.ending().unwrap().exit, Exit::Signal(2));
 }
 
 #[test]
@@ -316,8 +324,8 @@ fn a_keeper_that_does_not_answer_a_release_is_left() {
     ended(&mut machine, End::Code(5));
     assert_eq!(machine.next_look(WORD, Moment::FAR), Some(at(17)));
     machine.see(by_hand(15), at(4));
-    assert_eq!(machine.next_look(WORD, Moment::FAR), Some(at(5)));
-    machine.look(WORD, Moment::FAR, at(5));
+    assert_eq!(machine.next_look(WORD, Moment::FAR), Some(at(6)));
+    machine.look(WORD, Moment::FAR, at(6));
     let ending = machine.ending().unwrap();
     assert_eq!((ending.exit, ending.released), (Exit::Code(5), None));
 }
