@@ -12,8 +12,8 @@ use crate::lease::protocol::renew::Renew;
 use crate::lease::reply::Script;
 use crate::lease::store::{Kind, Store, Trouble};
 use crate::lease::{Fence, Identity, Loss};
+use crate::plan::TTL;
 use crate::plan::holding::{CheckPlan, Holding, RenewPlan};
-use crate::plan::{RETAIN, TTL};
 use crate::report::words::{self, span};
 use crate::report::{Level, Log};
 use crate::sys::host;
@@ -46,7 +46,7 @@ pub fn renew(plan: &RenewPlan) -> Exit {
             token: &plan.holding.token,
             fence: held.and_then(|held| held.fence).unwrap_or(Fence(0)),
             ttl,
-            retain: RETAIN.max(ttl),
+            retain: plan.holding.retain.max(ttl),
             restore_until_us: None,
             only_longer: true,
             acquired_at_us: held.map_or(seen.now_us, |held| held.holder.since_us),
@@ -71,7 +71,7 @@ pub fn release(plan: &Holding) -> Exit {
             limit: limit(&seen, plan.slot),
             token: &plan.token,
             fence: Fence(0),
-            retain: RETAIN,
+            retain: plan.retain,
             resend,
             strict: true,
             keep_until_us: None,

@@ -42,6 +42,21 @@ fn a_token_is_printed_and_renews_checks_and_releases() {
     assert!(!redis.exists(KEY));
 }
 
+/// The torture found it: each of the two put the record back to its 30 days.
+#[test]
+fn the_record_is_kept_as_long_as_the_environment_says() {
+    let redis = Redis::start();
+    let kept = |verb: Redlease| {
+        verb.env("REDLEASE_RETAIN", "10m").exits(0);
+        let left = redis.pttl("redlease:{k}:info");
+        assert!(left > 500_000 && left <= 600_000, "{left}");
+    };
+    let outcome = acquire(&redis, &[]).env("REDLEASE_RETAIN", "10m").exits(0);
+    let token = outcome.out().trim().to_owned();
+    kept(of(&redis, "renew", &token));
+    kept(of(&redis, "release", &token));
+}
+
 /// C25 (etcd#19261): asking about an expired lease prints a message and exits 0.
 #[test]
 fn on_an_expired_lease_all_answer_79_and_nothing_comes_back() {

@@ -90,6 +90,7 @@ pub struct Holding {
     pub names: Names,
     pub token: Token,
     pub slot: u8,
+    pub retain: Duration,
     pub voice: Voice,
 }
 
@@ -132,6 +133,7 @@ impl Holding {
             connection,
             token,
             slot,
+            retain: run::retain(None, source)?,
             voice: voice(spoken, source)?,
         })
     }

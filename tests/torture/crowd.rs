@@ -151,6 +151,7 @@ impl Crowd {
             .env_clear()
             .env("PATH", "/usr/local/bin:/usr/bin:/bin")
             .env("REDLEASE_URL", &self.url)
+            .env("REDLEASE_RETAIN", "10m")
             .env("REDLEASE_MUTATE", self.without)
             .env(MARK, self.mark(id))
             .stdin(Stdio::null())
@@ -173,7 +174,7 @@ impl Crowd {
     fn command(&self, key: &Key, wait: Option<u64>, id: u64, job: &[String]) -> Command {
         let mut command = Command::new(BINARY);
         command
-            .args(["run", "--key", &key.name, "--retain", "10m"])
+            .args(["run", "--key", &key.name])
             .args(["--ttl", &format!("{}ms", key.ttl / MS)])
             .arg("--report")
             .arg(self.report(id));
@@ -439,7 +440,7 @@ fn script(key: &Key, wait: Option<u64>, run: &mut Run, mut job: Vec<String>) -> 
     job[4] = "-".to_owned();
     let wait = wait.map_or(String::new(), |wait| format!("--wait {wait}ms"));
     let text = format!(
-        "lease=$({BINARY} acquire --key {key} --ttl {ttl}ms --retain 10m --export {wait}) || exit\n\
+        "lease=$({BINARY} acquire --key {key} --ttl {ttl}ms --export {wait}) || exit\n\
          eval \"$lease\"\n\
          {BINARY} check --min-left 2500ms || {{ {BINARY} release; exit 79; }}\n\
          \"$@\"\n\

@@ -282,7 +282,7 @@ fn keys() -> Vec<Key> {
         key("short", 2_000, 1, 0),
         key("slots", 3_000, 3, 0),
         key("cooling", 3_000, 1, 700),
-        // key("script", 4_000, 1, 0),
+        key("script", 4_000, 1, 0),
         key("lonely", 2_000, 1, 0),
     ]
 }
