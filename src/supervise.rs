@@ -17,7 +17,6 @@ use std::ffi::{CString, OsString};
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::sync::mpsc::{Receiver, TryRecvError};
-use std::time::Duration;
 
 use anyhow::{Context, Result};
 
@@ -29,7 +28,6 @@ use self::wire::{Order, Report};
 use crate::lease::dialog::{Command, Event};
 pub use crate::lease::policy::{Leftovers, OnLost};
 use crate::lease::{Grant, Token};
-use crate::sys::Signal;
 use crate::sys::caller::Caller;
 use crate::sys::channel::{Channel, Received};
 use crate::sys::descriptors::{keep_only, wait_for};
