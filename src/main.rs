@@ -3,6 +3,8 @@
 mod acquire;
 mod breaking;
 mod cli;
+mod completions;
+mod doctor;
 mod exit;
 mod fence;
 #[cfg(test)]
@@ -28,7 +30,7 @@ use plan::Refused;
 use plan::holding::{AcquirePlan, CheckPlan, Holding, RenewPlan};
 use plan::run::RunPlan;
 use plan::source::Source;
-use plan::view::{BreakPlan, FencePlan, StatusPlan};
+use plan::view::{BreakPlan, DoctorPlan, FencePlan, StatusPlan};
 use report::{Level, Log};
 
 fn main() -> ExitCode {
@@ -73,6 +75,9 @@ fn act(verb: Verb) -> Exit {
             .map_or_else(|why| refused(&why), |plan| holding::release(&plan)),
         Verb::Check(typed) => CheckPlan::new(&typed, &source)
             .map_or_else(|why| refused(&why), |plan| holding::check(&plan)),
+        Verb::Doctor(typed) => DoctorPlan::new(&typed, &source)
+            .map_or_else(|why| refused(&why), |plan| doctor::run(&plan)),
+        Verb::Completions(typed) => completions::run(&typed, &source),
         Verb::Break(typed) => BreakPlan::new(&typed, &source)
             .map_or_else(|why| refused(&why), |plan| breaking::run(&plan)),
         Verb::Fence(typed) => {
@@ -80,7 +85,6 @@ fn act(verb: Verb) -> Exit {
             FencePlan::new(typed, &source)
                 .map_or_else(|why| refused(&why), |plan| fence::run(&plan))
         }
-        _ => refused(&Refused::usage("this command is not there yet")),
     }
 }
 

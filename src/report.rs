@@ -3,6 +3,7 @@
 
 pub mod json;
 pub mod outcome;
+pub mod screen;
 pub mod waiting;
 pub mod words;
 

@@ -16,14 +16,10 @@ use crate::exit::Exit;
 use crate::lease::keeper::exit_of;
 use crate::lease::store::{Progress, Store, Trouble};
 use crate::plan::view::{StatusPlan, Wanted};
+use crate::report::screen::Style;
 use crate::report::{Level, Log, stderr, stdout};
-use crate::sys::terminal;
 use crate::time::Moment;
 use row::Row;
-use table::Style;
-
-/// Without a terminal, and without COLUMNS.
-const WIDTH: usize = 80;
 
 pub fn run(plan: &StatusPlan) -> Exit {
     let log = Log {
@@ -55,7 +51,7 @@ pub fn run(plan: &StatusPlan) -> Exit {
             if rows.is_empty() && !plan.json {
                 log.say(Level::Warning, nothing(plan));
             }
-            written(stdout(&shown(plan, &rows, style())), log)
+            written(stdout(&shown(plan, &rows, Style::of_stdout())), log)
         }
     }
 }
@@ -122,25 +118,6 @@ fn shown(plan: &StatusPlan, rows: &[Row], style: Style) -> String {
         .iter()
         .map(|line| format!("{line}\n"))
         .collect()
-}
-
-fn style() -> Style {
-    let columns = || {
-        std::env::var("COLUMNS")
-            .ok()
-            .and_then(|text| text.parse().ok())
-            .filter(|columns| (20..=10_000).contains(columns))
-    };
-    let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-    let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
-    Style {
-        width: terminal::size()
-            .map(|(width, _)| width)
-            .or_else(columns)
-            .unwrap_or(WIDTH),
-        // https://no-color.org: any value but the empty one.
-        colour: io::stdout().is_terminal() && !set("NO_COLOR") && !dumb,
-    }
 }
 
 /// What a long look at many keys shows on a terminal, from half a second on.

@@ -6,6 +6,7 @@
     reason = "fork, exec, dispositions and raw waits have no safe form; outside this folder there is none"
 )]
 
+pub mod abilities;
 pub mod any;
 pub mod caller;
 pub mod channel;

@@ -8,6 +8,9 @@ mod harness;
 /// Ending somebody else's holding.
 #[cfg(test)]
 mod breaking;
+/// What endangers a lease.
+#[cfg(test)]
+mod doctor;
 /// The harness itself does what the tests lean on.
 #[cfg(test)]
 mod foundation;

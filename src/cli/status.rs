@@ -129,7 +129,16 @@ Examples:
   redlease doctor
   redlease doctor --json --url redis://cache.example:6379/2
 
-Exit codes: 0 without a `fail`, else 78; 69 without an answer from Redis.";
+It acquires a lease of its own for a moment and writes nothing else. The least rights that a user of Redis needs are
+printed at the end; with the usual prefix they are:
+
+  ACL SETUSER redlease reset on >PASSWORD ~redlease:* resetchannels &redlease:* +eval +time +get +set +del +exists
+  +pttl +pexpire +hmget +hset +hdel +hincrby +zadd +zrem +zrange +zrank +zscore +zcard +publish +subscribe +scan
+  +getrange +wait
+
+Raw keys (--raw-key) need a pattern of their own, such as ~deploy-*. The doctor sees more with +info and +config|get.
+
+Exit codes: 0 without a `fail`, 1 with one; 69, 77 or 78 when the server cannot be asked.";
 
 /// Check what in this server, its configuration and this machine endangers a lease
 #[derive(Args, Clone)]

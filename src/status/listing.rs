@@ -92,7 +92,7 @@ fn find(
     let found: RefCell<HashMap<Names, u8>> = RefCell::default();
     node.scan(
         &Names::pattern(prefix, pattern),
-        LIMIT,
+        Moment::FAR,
         &mut |key| {
             if let Some((names, slot)) = Names::of(prefix, key) {
                 let mut found = found.borrow_mut();

@@ -6,15 +6,9 @@ use unicode_width::UnicodeWidthStr;
 
 use super::row::{LastRun, Row, State, between};
 use crate::report::clean;
+use crate::report::screen::Style;
 use crate::report::waiting::fit;
 use crate::report::words::{span, who};
-
-#[derive(Clone, Copy, Debug)]
-pub struct Style {
-    /// Columns of the terminal.
-    pub width: usize,
-    pub colour: bool,
-}
 
 /// What a column is called, and how it is filled.
 struct Column {
@@ -132,11 +126,9 @@ fn line(columns: &[Column], cells: &[&str], style: Style, state: Option<State>) 
         let text = fit_or_cut(cell, column.width);
         let room = " ".repeat(column.width.saturating_sub(text.width()));
         let text = match state {
-            Some(state) if style.colour && column.title == "STATE" => {
-                format!("\x1b[{}m{text}\x1b[0m", colour(state))
-            }
-            None if style.colour => format!("\x1b[1m{text}\x1b[0m"),
-            _ => text,
+            Some(state) if column.title == "STATE" => style.paint(&text, colour(state)),
+            None => style.paint(&text, "1"),
+            Some(_) => text,
         };
         if column.right {
             line.push_str(&room);

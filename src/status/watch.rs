@@ -4,10 +4,11 @@ use std::io;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-use super::{read, shown, style};
+use super::{read, shown};
 use crate::exit::Exit;
 use crate::lease::store::{Kind, Store};
 use crate::plan::view::StatusPlan;
+use crate::report::screen::Style;
 use crate::report::{Level, Log, stdout};
 use crate::sys::pause::until_readable;
 use crate::sys::{Signal, signals, terminal};
@@ -42,7 +43,7 @@ fn watch(plan: &StatusPlan, every: Duration) -> io::Result<Exit> {
     loop {
         let next = Moment::now().after(every);
         let frame = match read(&mut store, plan) {
-            Ok(rows) => Some(shown(plan, &rows, style())),
+            Ok(rows) => Some(shown(plan, &rows, Style::of_stdout())),
             Err(trouble) if trouble.kind == Kind::Interrupted => None,
             Err(trouble) if plan.json => {
                 Log::default().say(Level::Error, &trouble.text);

@@ -18,17 +18,17 @@ pub struct Progress {
 }
 
 impl Store {
-    /// Hands each key to `each`, some of them twice; `limit` is for each step. It sees one server: see `primaries`.
+    /// Hands each key to `each`, some of them twice, until `end`. It sees one server: see `primaries`.
     pub fn scan(
         &mut self,
         pattern: &str,
-        limit: Duration,
+        end: Moment,
         each: &mut dyn FnMut(&[u8]),
         progress: &mut dyn FnMut(Progress),
     ) -> Result<(), Trouble> {
         let mut seen = Progress::default();
         // Refused by some ACLs, and only good for the progress.
-        if let Ok(size) = self.command(&[b"DBSIZE"], Moment::now().after(limit)) {
+        if let Ok(size) = self.command(&[b"DBSIZE"], step_end(end)) {
             seen.of = size.unsigned().ok();
         }
         let count = STEP.to_string();
@@ -42,7 +42,7 @@ impl Store {
                 b"COUNT",
                 count.as_bytes(),
             ];
-            let reply = self.command(&command, Moment::now().after(limit))?;
+            let reply = self.command(&command, step_end(end))?;
             cursor = step(&reply, each).map_err(|garbled| {
                 Trouble::again(format!(
                     "{} gave an answer without sense: {} was expected",
@@ -67,4 +67,9 @@ fn step(reply: &Reply, each: &mut dyn FnMut(&[u8])) -> Result<Vec<u8>, Garbled> 
         each(key.bytes()?);
     }
     Ok(cursor.bytes()?.to_vec())
+}
+
+/// A server that does not answer one step in this time will not answer the others either.
+fn step_end(end: Moment) -> Moment {
+    Moment::now().after(Duration::from_secs(5)).min(end)
 }
