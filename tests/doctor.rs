@@ -175,7 +175,7 @@ fn a_password_that_is_missing_is_77() {
     let redis = Redis::options().password("p").start();
     let all = findings(doctor(&redis), 77);
     assert_eq!(all["connection"]["level"], "fail");
-    let url = redis.url().replace("unix://", "unix://:p@");
+    let url = format!("{}?pass=p", redis.url());
     let all = findings(Redlease::command(["doctor"]).env("REDLEASE_URL", url), 0);
     assert_eq!(all["access"]["level"], "ok");
 }

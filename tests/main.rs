@@ -8,6 +8,9 @@ mod harness;
 /// Ending somebody else's holding.
 #[cfg(test)]
 mod breaking;
+/// Completion.
+#[cfg(test)]
+mod completions;
 /// What endangers a lease.
 #[cfg(test)]
 mod doctor;

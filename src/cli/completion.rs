@@ -33,12 +33,16 @@ pub fn script(shell: Shell) -> String {
 /// and quoted one by one.
 const BASH: &str = r#"
 _redlease_live() {
-    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} verb=${COMP_WORDS[1]} name
-    if [[ $prev == --key || ( $cur != -* && $prev != -* && ( $verb == status || $verb == break ) && $COMP_CWORD -gt 1 ) ]]; then
+    local line=${COMP_LINE:0:COMP_POINT} cur=${COMP_WORDS[COMP_CWORD]} verb=${COMP_WORDS[1]} word before done name
+    # For bash a colon ends a word, for redlease it does not.
+    word=${line##*[[:space:]]}
+    before=${line%"$word"} before=${before%"${before##*[![:space:]]}"} before=${before##*[[:space:]]}
+    [[ $COMP_WORDBREAKS == *:* ]] && done=${word%"${word##*:}"}
+    if [[ $before == --key || ( $cur != -* && $before != -* && ( $verb == status || $verb == break ) && $COMP_CWORD -gt 1 ) ]]; then
         COMPREPLY=()
         while IFS= read -r name; do
-            if [[ $name == "$cur"* ]]; then
-                printf -v name %q "$name"
+            if [[ $name == "$word"* ]]; then
+                printf -v name %q "${name:${#done}}"
                 COMPREPLY+=("$name")
             fi
         done < <(redlease completions names 2>/dev/null)

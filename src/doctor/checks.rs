@@ -189,13 +189,14 @@ fn access(facts: &Facts) -> Option<Finding> {
     }
     let protected = facts.config("protected-mode")? == "yes";
     let no_port = facts.config("port") == Some("0");
-    let only_here = no_port || facts.config("bind").is_some_and(|bind| {
-        !bind.is_empty()
-            && bind
-                .split_whitespace()
-                .map(|address| address.trim_start_matches('-'))
-                .all(|address| address.starts_with("127.") || address == "::1")
-    });
+    let only_here = no_port
+        || facts.config("bind").is_some_and(|bind| {
+            !bind.is_empty()
+                && bind
+                    .split_whitespace()
+                    .map(|address| address.trim_start_matches('-'))
+                    .all(|address| address.starts_with("127.") || address == "::1")
+        });
     Some(if only_here {
         Finding::ok(check, "no password, and reached from its own machine only")
     } else if protected {

@@ -6,11 +6,12 @@ use proptest::prop_assert;
 use unicode_width::UnicodeWidthStr;
 
 use super::row::Row;
-use super::table::{Style, lines};
+use super::table::lines;
 use crate::fuzz::{fuzz, text};
 use crate::lease::names::{Names, Prefix};
 use crate::lease::protocol::inspect::Inspect;
 use crate::lease::reply::{Reply, Script};
+use crate::report::screen::Style;
 
 const FIELDS: &[&str] = &[
     "0",
