@@ -102,8 +102,13 @@ impl Store {
             self.abandoned = None;
             match self.dial(until) {
                 Ok(link) => self.link = Some(link),
-                Err(trouble) => {
+                Err(mut trouble) => {
                     self.part();
+                    if self.target.assumed {
+                        trouble.text.push_str(
+                            " (the default: --url, REDLEASE_URL or REDIS_URL names another)",
+                        );
+                    }
                     return Err(trouble);
                 }
             }

@@ -12,7 +12,8 @@ use crate::cli::values;
 use crate::lease::names::Prefix;
 use crate::lease::store::target::{BadUrl, Secret, Target, TlsOptions};
 
-pub const DEFAULT_URL: &str = "redis://127.0.0.1:6379";
+const DEFAULT_URL: &str = "redis://127.0.0.1:6379";
+const ASSUMED: &str = "the default";
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Enough for any URL, password or certificate; a file past it is another file than was meant.
 const LARGEST: u64 = 1 << 20;
@@ -46,6 +47,9 @@ impl Connection {
             )?
         };
         let mut target = Target::parse_with(&url, password).map_err(|why| bad_url(from, &why))?;
+        if from == ASSUMED {
+            target.set_assumed();
+        }
         let sentinel_user = source.or(
             typed.sentinel_user.clone(),
             "REDLEASE_SENTINEL_USER",
@@ -126,9 +130,7 @@ fn url(
         (None, Some(path)) => Ok((files.text(&path, "REDLEASE_URL_FILE")?, "REDLEASE_URL_FILE")),
         (None, None) => Ok(source
             .secret("REDIS_URL")?
-            .map_or((DEFAULT_URL.to_owned(), "the default"), |url| {
-                (url, "REDIS_URL")
-            })),
+            .map_or((DEFAULT_URL.to_owned(), ASSUMED), |url| (url, "REDIS_URL"))),
     }
 }
 

@@ -91,6 +91,8 @@ pub struct Target {
     pub(super) db: u32,
     pub(super) tls: bool,
     pub(super) options: TlsOptions,
+    /// Nobody named it: a server that is not there may be another than was meant.
+    pub(super) assumed: bool,
 }
 
 impl Target {
@@ -136,6 +138,10 @@ impl Target {
 
     pub fn set_tls(&mut self, options: TlsOptions) {
         self.options = options;
+    }
+
+    pub fn set_assumed(&mut self) {
+        self.assumed = true;
     }
 
     /// Whether the URL asks for TLS: without it, TLS options contradict it.

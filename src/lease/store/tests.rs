@@ -150,6 +150,18 @@ fn nobody_there_is_said_at_once() {
 }
 
 #[test]
+fn a_server_that_nobody_named_may_be_another_than_was_meant() {
+    let mut target = Target::parse("redis://127.0.0.1:1").unwrap();
+    target.set_assumed();
+    let trouble = Store::new(target).connect(soon(10_000)).unwrap_err();
+    assert_eq!(
+        trouble.text,
+        "no connection to Redis at 127.0.0.1:1: connection refused (the default: --url, REDLEASE_URL or REDIS_URL \
+         names another)"
+    );
+}
+
+#[test]
 fn a_password_is_sent_alone_and_never_repeated() {
     let (address, thread) = peer(|mut stream| {
         assert_eq!(

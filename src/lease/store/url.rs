@@ -84,6 +84,7 @@ fn unix(rest: &str) -> Result<Target, BadUrl> {
         db,
         tls: false,
         options: TlsOptions::default(),
+        assumed: false,
     })
 }
 
@@ -166,6 +167,7 @@ fn network(kind: &Kind, tls: bool, rest: &str) -> Result<Target, BadUrl> {
         db,
         tls,
         options: TlsOptions::default(),
+        assumed: false,
     })
 }
 
