@@ -1,6 +1,7 @@
 //! Every Redis that people run, and every network between.
 
 mod cluster;
+mod commands;
 mod hostile;
 mod refusing;
 mod secrets;

@@ -55,19 +55,24 @@ impl Connection {
             "REDLEASE_SENTINEL_USER",
             |text| Ok(text.to_owned()),
         )?;
-        if let Some(user) = sentinel_user {
-            target.set_sentinel_user(user);
-        }
         let sentinel_password = files.secret(
             &typed.sentinel_password_file,
             source,
             "--sentinel-password-file",
             "REDLEASE_SENTINEL_PASSWORD_FILE",
         )?;
-        if let Some(password) = sentinel_password {
-            target.set_sentinel_password(password);
+        match (sentinel_user, sentinel_password) {
+            // Such a user would send no AUTH at all.
+            (Some(_), None) => {
+                return Err(Refused::usage(
+                    "--sentinel-user needs --sentinel-password-file",
+                ));
+            }
+            (user, Some(password)) => target.set_sentinel_login(user, password),
+            (None, None) => {}
         }
         let options = tls(typed, source, &mut files)?;
+        agree(typed, &target)?;
         if target.is_tls() && options.insecure {
             files.warnings.push(
                 "--tls-insecure: the server's certificate is not checked, so anyone on the way can be it"
@@ -157,6 +162,25 @@ fn tls(typed: &Typed, source: &Source, files: &mut Files) -> Result<TlsOptions, 
         key,
         insecure: typed.tls_insecure || source.switch("REDLEASE_TLS_INSECURE")?,
     })
+}
+
+/// TLS that was typed and would not be used. What the environment says for a whole machine is no contradiction.
+fn agree(typed: &Typed, target: &Target) -> Result<(), Refused> {
+    let options = [
+        ("--tls-insecure", typed.tls_insecure),
+        ("--tls-ca", typed.tls_ca.is_some()),
+        ("--tls-cert", typed.tls_cert.is_some()),
+        ("--tls-key", typed.tls_key.is_some()),
+    ];
+    match options.into_iter().find(|(_, given)| *given) {
+        Some((option, _)) if !target.is_tls() => Err(Refused::usage(format!(
+            "{option} says how to use TLS, and the URL asks for none: write rediss://"
+        ))),
+        Some(_) if typed.tls_insecure && typed.tls_ca.is_some() => Err(Refused::usage(
+            "--tls-insecure and --tls-ca contradict each other: one trusts anybody, the other an authority",
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// A path and how it was given.

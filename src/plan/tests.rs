@@ -76,6 +76,25 @@ fn contradictions_are_refused_with_their_reason() {
         (vec!["--reentrant", "-w", "5"], "nothing to wait for"),
         (vec!["-q", "-v"], "says less"),
         (vec!["--tls-cert", "/dev/null"], "belong together"),
+        (vec!["--tls-insecure"], "write rediss://"),
+        (
+            vec!["--tls-ca", "/dev/null", "--url", "redis://a"],
+            "write rediss://",
+        ),
+        (
+            vec![
+                "--tls-ca",
+                "/dev/null",
+                "--tls-insecure",
+                "-u",
+                "rediss://a",
+            ],
+            "trusts anybody",
+        ),
+        (
+            vec!["--sentinel-user", "u", "-u", "redis-sentinel://a/n"],
+            "needs --sentinel-password-file",
+        ),
         (vec!["--timeout", "5"], "--max-run"),
         (vec!["--timeout=5"], "--ttl is how long"),
         (vec!["--ttl", "10s", "-k", "5s"], "leaves no room"),

@@ -53,6 +53,39 @@ fn keys_on_every_node_can_be_held_waited_for_and_given_back() {
 }
 
 #[test]
+fn the_commands_find_every_node() {
+    let cluster = Cluster::start(false);
+    let command = |words: &[&str]| Redlease::command(words).env("REDLEASE_URL", cluster.url());
+    let mut keys: Vec<String> = (0..3).map(|primary| key_on(&cluster, primary)).collect();
+    for key in &keys {
+        let token = command(&["acquire", "--key", key]).exits(0).out();
+        let of = |verb: &str| {
+            command(&[verb, "--key", key, "--token", token.trim()])
+                .exits(0)
+                .silent_on_stderr();
+        };
+        of("check");
+        of("renew");
+    }
+    keys.sort();
+    let listed = command(&["status", "--json"]).exits(0).out();
+    let seen: Vec<serde_json::Value> = listed
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let names: Vec<&str> = seen
+        .iter()
+        .map(|one| one["key"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, keys);
+    for key in &keys {
+        command(&["status", "-q", key]).exits(0);
+        command(&["break", key, "--yes", "--now"]).exits(0);
+        command(&["status", "-q", key]).exits(1);
+    }
+}
+
+#[test]
 fn a_single_server_url_to_a_node_says_what_it_is() {
     let cluster = Cluster::start(false);
     let key = key_on(&cluster, 2);

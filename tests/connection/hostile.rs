@@ -6,10 +6,10 @@ use std::net::TcpListener;
 use crate::harness::{Redlease, Running, ms, wait_until};
 
 /// What is written once, and what is written again and again after it.
-type Answer = (Vec<u8>, Vec<u8>);
+pub type Answer = (Vec<u8>, Vec<u8>);
 
 /// A port that answers every request so, on every connection. Its thread ends with the tests.
-fn serve((first, again): Answer) -> u16 {
+pub fn serve((first, again): Answer) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     std::thread::spawn(move || {

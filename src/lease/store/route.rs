@@ -4,7 +4,7 @@
 use super::Store;
 use super::dial::{Dialer, plain_round, share};
 use super::link::{Answer, Link};
-use super::target::{Credentials, Host, Shape};
+use super::target::{Host, Shape};
 use super::trouble::{Kind, Trouble, shown};
 use crate::lease::reply::Reply;
 use crate::time::Moment;

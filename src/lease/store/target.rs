@@ -120,20 +120,12 @@ impl Target {
         self.login.password.is_some()
     }
 
-    pub fn set_user(&mut self, user: String) {
-        self.login.user = Some(user);
-    }
-
-    pub fn set_password(&mut self, password: Secret) {
-        self.login.password = Some(password);
-    }
-
-    pub fn set_sentinel_user(&mut self, user: String) {
-        self.sentinel.user = Some(user);
-    }
-
-    pub fn set_sentinel_password(&mut self, password: Secret) {
-        self.sentinel.password = Some(password);
+    /// As whom to ask the sentinels: the URL's user is for the servers.
+    pub fn set_sentinel_login(&mut self, user: Option<String>, password: Secret) {
+        self.sentinel = Credentials {
+            user,
+            password: Some(password),
+        };
     }
 
     pub fn set_tls(&mut self, options: TlsOptions) {
