@@ -89,6 +89,10 @@ impl Store {
         self.attempts
     }
 
+    pub fn is_connected(&self) -> bool {
+        self.link.is_some()
+    }
+
     /// Connects, unless it is connected, by way of every address of the server, with AUTH and SELECT.
     pub fn connect(&mut self, until: Moment) -> Result<(), Trouble> {
         if self.link.as_mut().is_some_and(Link::hung_up) {
