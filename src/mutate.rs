@@ -28,7 +28,6 @@ const SCRIPTS: &[(&str, &str, &str)] = &[
     ("own token", "if value == token then", "if value then"),
     ("wake", "if free < 1 then", "if true then"),
     ("dead waiters", "return deadline > now", "return true"),
-    ("primary check", "call('HDEL', info, '')", ""),
     (
         "fence clock",
         "grant(free[1], math.max(number(shared[1]) + 1, now)",
@@ -56,7 +55,6 @@ mod tests {
     fn each_piece_is_in_a_script() {
         let scripts = [
             include_str!("lease/acquire.lua"),
-            include_str!("lease/clock.lua"),
             include_str!("lease/queue.lua"),
             include_str!("lease/renew.lua"),
             include_str!("lease/release.lua"),

@@ -21,6 +21,7 @@ mod torture {
     mod random;
     mod relay;
     mod round;
+    mod sentinel;
     mod sessions;
     mod summary;
     mod ticker;

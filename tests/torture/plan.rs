@@ -13,6 +13,8 @@ pub enum World {
     Lossy,
     /// A primary and a replica that takes its place.
     FailOver,
+    /// The same under a sentinel, which decides.
+    Watched,
     /// Its clock is stepped.
     Stepped,
 }
@@ -49,6 +51,8 @@ pub enum ServerFault {
     Evict(usize, &'static str),
     /// The primary dies and the replica takes over after so many milliseconds.
     FailOver(u64),
+    /// The primary dies, and the sentinel has to find out.
+    Kill,
     /// The primary becomes the replica, with its connections open.
     Demote,
     /// Milliseconds forward, negative is back.
@@ -171,6 +175,15 @@ impl Plan {
 
     /// The fault, how long it takes, and whether it loses a key.
     fn server_fault(&self, random: &mut Random, may_lose: bool) -> (ServerFault, u64, bool) {
+        if self.world == World::Watched {
+            // Slowness would make the sentinel elect another primary beside a living one.
+            return match random.below(4) {
+                _ if may_lose => (ServerFault::Kill, 8_000, true),
+                0 => (ServerFault::Sleep(random.between(50, 400)), 400, false),
+                1 => (ServerFault::ScriptFlush, 0, false),
+                _ => (ServerFault::CutClients, 0, false),
+            };
+        }
         if may_lose && self.world != World::Kept {
             let (fault, lasts) = self.loss(random);
             return (fault, lasts, true);
@@ -207,7 +220,7 @@ impl Plan {
                 let by = i64::try_from(random.between(300, 4_000)).unwrap_or(0);
                 (ServerFault::Step(by), 0)
             }
-            World::Kept | World::Lossy => match random.below(6) {
+            World::Kept | World::Lossy | World::Watched => match random.below(6) {
                 0 => (ServerFault::RestartEmpty(down), down),
                 1 | 2 => (ServerFault::FlushAll, 0),
                 _ => {
@@ -310,6 +323,7 @@ mod tests {
                         | ServerFault::FlushAll
                         | ServerFault::Evict(..)
                         | ServerFault::FailOver(_)
+                        | ServerFault::Kill
                         | ServerFault::Demote
                         | ServerFault::Step(_)
                 )

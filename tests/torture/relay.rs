@@ -4,7 +4,7 @@
 mod connection;
 mod wire;
 
-use std::io;
+use std::net::TcpListener;
 use std::os::fd::AsFd;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use std::thread::JoinHandle;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
-use self::connection::Connection;
+use self::connection::{Connection, Stream};
 use super::history::{Ask, MS, Ns};
 use super::random::Random;
 use crate::harness::now;
@@ -38,25 +38,36 @@ pub struct Relay {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<Vec<Ask>>>,
     socket: PathBuf,
+    /// Of the doors on TCP.
+    ports: [u16; 2],
 }
 
 struct Shared {
     weather: Mutex<Weather>,
-    server: Mutex<PathBuf>,
+    /// Where each door leads: the socket's, and those on TCP.
+    servers: Mutex<[PathBuf; 3]>,
     cut: AtomicBool,
     over: AtomicBool,
 }
 
 impl Relay {
-    pub fn start(folder: &Path, server: &Path, seed: u64) -> Relay {
+    pub fn start(folder: &Path, seed: u64) -> Relay {
         let socket = folder.join("relay");
-        let listener = UnixListener::bind(&socket).expect("a socket for the relay");
-        listener
-            .set_nonblocking(true)
+        let unix = UnixListener::bind(&socket).expect("a socket for the relay");
+        unix.set_nonblocking(true)
             .expect("a socket that does not block");
+        let tcp = [(); 2].map(|()| {
+            let listener = TcpListener::bind("127.0.0.1:0").expect("a port for the relay");
+            listener
+                .set_nonblocking(true)
+                .expect("a socket that does not block");
+            listener
+        });
+        let port = |listener: &TcpListener| listener.local_addr().expect("its number").port();
+        let ports = [port(&tcp[0]), port(&tcp[1])];
         let shared = Arc::new(Shared {
             weather: Mutex::default(),
-            server: Mutex::new(server.to_owned()),
+            servers: Mutex::default(),
             cut: AtomicBool::new(false),
             over: AtomicBool::new(false),
         });
@@ -64,7 +75,8 @@ impl Relay {
         let thread = std::thread::spawn(move || {
             let mut loops = Loop {
                 shared: inner,
-                listener,
+                unix,
+                tcp,
                 connections: Vec::new(),
                 asks: Vec::new(),
                 random: Random::new(seed),
@@ -78,7 +90,12 @@ impl Relay {
             shared,
             thread: Some(thread),
             socket,
+            ports,
         }
+    }
+
+    pub fn ports(&self) -> [u16; 2] {
+        self.ports
     }
 
     pub fn socket(&self) -> &Path {
@@ -89,9 +106,19 @@ impl Relay {
         *self.shared.weather.lock().expect("nobody panics with it") = weather;
     }
 
-    /// New connections go to this server.
+    /// New connections at the socket go to this server.
     pub fn lead_to(&self, server: &Path) {
-        server.clone_into(&mut self.shared.server.lock().expect("nobody panics with it"));
+        self.lead(0, server);
+    }
+
+    /// Those at the first or second port go to this one.
+    pub fn lead_port_to(&self, port: usize, server: &Path) {
+        self.lead(1 + port, server);
+    }
+
+    fn lead(&self, door: usize, server: &Path) {
+        let mut servers = self.shared.servers.lock().expect("nobody panics with it");
+        server.clone_into(&mut servers[door]);
     }
 
     pub fn cut_all(&self) {
@@ -114,7 +141,8 @@ impl Drop for Relay {
 
 struct Loop {
     shared: Arc<Shared>,
-    listener: UnixListener,
+    unix: UnixListener,
+    tcp: [TcpListener; 2],
     connections: Vec<Connection>,
     asks: Vec<Ask>,
     random: Random,
@@ -142,7 +170,11 @@ impl Loop {
     /// Until something can be read or written, or a delayed request is due.
     fn wait(&self) {
         let at = now().0;
-        let mut fds = vec![PollFd::new(self.listener.as_fd(), PollFlags::POLLIN)];
+        let doors = [self.unix.as_fd(), self.tcp[0].as_fd(), self.tcp[1].as_fd()];
+        let mut fds: Vec<PollFd> = doors
+            .into_iter()
+            .map(|door| PollFd::new(door, PollFlags::POLLIN))
+            .collect();
         let mut wake = at + 20 * MS;
         for connection in &self.connections {
             connection.watch(at, &mut fds);
@@ -156,23 +188,35 @@ impl Loop {
     }
 
     fn accept(&mut self) {
-        loop {
-            let client = match self.listener.accept() {
-                Ok((client, _)) => client,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
-                Err(_) => return,
-            };
-            let server = self
-                .shared
-                .server
-                .lock()
-                .expect("nobody panics with it")
-                .clone();
+        let servers = self
+            .shared
+            .servers
+            .lock()
+            .expect("nobody panics with it")
+            .clone();
+        let mut arrived: Vec<(Box<dyn Stream>, &Path)> = Vec::new();
+        while let Ok((client, _)) = self.unix.accept() {
+            if client.set_nonblocking(true).is_ok() {
+                arrived.push((Box::new(client), &servers[0]));
+            }
+        }
+        for (listener, server) in self.tcp.iter().zip(&servers[1..]) {
+            while let Ok((client, _)) = listener.accept() {
+                if client
+                    .set_nonblocking(true)
+                    .and(client.set_nodelay(true))
+                    .is_ok()
+                {
+                    arrived.push((Box::new(client), server));
+                }
+            }
+        }
+        for (client, server) in arrived {
             // A server that is down closes the connection, as a refused one.
             if let Ok(server) = UnixStream::connect(server)
-                && let Ok(connection) = Connection::new(client, server)
+                && server.set_nonblocking(true).is_ok()
             {
-                self.connections.push(connection);
+                self.connections.push(Connection::new(client, server));
             }
         }
     }

@@ -35,9 +35,10 @@ pub fn play(plan: &Plan) -> History {
         .tempdir_in("/tmp")
         .expect("a folder for the round");
     let ticker = Ticker::start();
-    let servers = Servers::start(plan.world, folder.path());
-    let relay = Relay::start(folder.path(), &servers.socket(), plan.seed);
-    let url = format!("unix://{}", relay.socket().display());
+    let relay = Relay::start(folder.path(), plan.seed);
+    let servers = Servers::start(plan.world, folder.path(), &relay);
+    let socket = || format!("unix://{}", relay.socket().display());
+    let url = servers.url().unwrap_or_else(socket);
     let crowd = Crowd::new(folder.path().to_owned(), url, plan);
     let mut stage = Stage {
         plan,
@@ -167,6 +168,9 @@ impl Stage<'_> {
     /// No more faults and no more runs: those that there are come to their end.
     fn drain(&mut self) {
         self.relay.weather(Weather::default());
+        while self.servers.electing() {
+            self.turn();
+        }
         self.servers.heal(&self.relay);
         self.crowd.resume_all();
         let from = now().0;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use super::history::{Fault, Key, Left, Loss, MS, Ns};
 use super::plan::{ServerFault, World};
 use super::relay::Relay;
+use super::sentinel::Sentinel;
 use crate::harness::redis::Options;
 use crate::harness::{PATIENCE, Redis, Value, now, wait_until};
 
@@ -16,12 +17,19 @@ enum Then {
     Resume,
     MemoryBack,
     TakeOver(Ns),
+    /// The sentinel finds out by itself.
+    Elected(Ns),
 }
+
+/// A sentinel needs 1.5 s to notice, and some more to decide.
+const ELECTION: Ns = 30_000 * MS;
 
 pub struct Servers {
     servers: Vec<Redis>,
     primary: usize,
     clock: Option<PathBuf>,
+    /// The sentinel, when it was asked last, and the doors of the servers.
+    sentinel: Option<(Sentinel, Ns, [u16; 2])>,
     /// How far the server's clock is ahead, in milliseconds.
     ahead: i64,
     then: Option<(Ns, Then)>,
@@ -30,31 +38,54 @@ pub struct Servers {
 }
 
 impl Servers {
-    pub fn start(world: World, folder: &Path) -> Servers {
+    pub fn start(world: World, folder: &Path, relay: &Relay) -> Servers {
         let options = || Redis::options().debug();
         let clock = (world == World::Stepped).then(|| folder.join("clock"));
         let servers = match world {
             World::Kept => vec![options().persistent().start()],
             World::Lossy => vec![options().start()],
             World::FailOver => vec![options().tcp().start(), options().tcp().start()],
+            World::Watched => relay
+                .ports()
+                .iter()
+                .map(|port| {
+                    let announced = format!("replica-announce-port {port}");
+                    let options = options().tcp().line("replica-announce-ip 127.0.0.1");
+                    options.line(&announced).start()
+                })
+                .collect(),
             World::Stepped => vec![stepped(options(), folder, clock.as_deref())],
         };
-        let servers = Servers {
+        let mut servers = Servers {
             servers,
             primary: 0,
             clock,
+            sentinel: None,
             ahead: 0,
             then: None,
             faults: Vec::new(),
             losses: Vec::new(),
         };
-        if world == World::FailOver {
+        if servers.servers.len() > 1 {
             servers.follow(1, 0);
+        }
+        relay.lead_to(&servers.socket());
+        if world == World::Watched {
+            for (at, server) in servers.servers.iter().enumerate() {
+                relay.lead_port_to(at, &server.socket());
+            }
+            let sentinel = Sentinel::start(folder, relay.ports()[0]);
+            servers.sentinel = Some((sentinel, 0, relay.ports()));
         }
         servers
     }
 
-    pub fn socket(&self) -> PathBuf {
+    /// What redlease is told, if it is not the relay's socket.
+    pub fn url(&self) -> Option<String> {
+        self.sentinel.as_ref().map(|(sentinel, ..)| sentinel.url())
+    }
+
+    fn socket(&self) -> PathBuf {
         self.primary().socket()
     }
 
@@ -63,8 +94,11 @@ impl Servers {
     }
 
     fn follow(&self, replica: usize, primary: usize) {
-        let port = self.servers[primary].port().to_string();
-        self.servers[replica].cli(&["REPLICAOF", "127.0.0.1", &port]);
+        let port = match &self.sentinel {
+            Some((_, _, doors)) => doors[primary],
+            None => self.servers[primary].port(),
+        };
+        self.servers[replica].cli(&["REPLICAOF", "127.0.0.1", &port.to_string()]);
         wait_until("the replica", PATIENCE, || {
             let text = self.servers[replica].cli(&["INFO", "replication"]).text();
             text.contains("master_link_status:up")
@@ -74,6 +108,11 @@ impl Servers {
     /// The next fault has to wait for the end of the last one.
     pub fn busy(&self) -> bool {
         self.then.is_some()
+    }
+
+    /// An election takes as long as it takes.
+    pub fn electing(&self) -> bool {
+        matches!(self.then, Some((_, Then::Elected(_))))
     }
 
     pub fn befall(&mut self, fault: &ServerFault, keys: &[Key], relay: &Relay) {
@@ -130,6 +169,12 @@ impl Servers {
                 relay.cut_all();
                 self.then = Some((until(down), Then::TakeOver(from)));
                 "fail-over"
+            }
+            ServerFault::Kill => {
+                self.servers[self.primary].kill();
+                relay.cut_all();
+                self.then = Some((from + ELECTION, Then::Elected(from)));
+                "fail-over by the sentinel"
             }
             ServerFault::Demote => {
                 self.demote(from, relay);
@@ -197,8 +242,37 @@ impl Servers {
         "clock forward"
     }
 
+    /// Another primary, if the sentinel names one.
+    fn elected(&mut self) -> Option<usize> {
+        let (sentinel, asked, doors) = self.sentinel.as_mut()?;
+        if now().0 < *asked + 100 * MS {
+            return None;
+        }
+        *asked = now().0;
+        let named = sentinel.primary();
+        let elected = doors.iter().position(|door| *door == named)?;
+        (elected != self.primary).then_some(elected)
+    }
+
     /// Ends what is due.
     pub fn turn(&mut self, relay: &Relay) {
+        if let Some(elected) = self.elected() {
+            let old = std::mem::replace(&mut self.primary, elected);
+            let ordered = match self.then.take() {
+                Some((_, Then::Elected(from))) => Some(from),
+                other => {
+                    self.then = other;
+                    None
+                }
+            };
+            // Unordered it was slow for the sentinel, which began to doubt some time before it decided.
+            let from = ordered.unwrap_or(now().0.saturating_sub(5_000 * MS));
+            self.lost("a fail-over", None, from);
+            if ordered.is_some() {
+                self.servers[old].restart_empty();
+                self.follow(old, elected);
+            }
+        }
         if self.then.as_ref().is_some_and(|(at, _)| *at <= now().0) {
             self.heal(relay);
         }
@@ -213,6 +287,7 @@ impl Servers {
                 self.servers[self.primary].restart_empty();
                 self.lost("a restart without data", None, from);
             }
+            Some(Then::Elected(_)) => panic!("the sentinel elected nobody"),
             Some(Then::Resume) => self.primary().resume(),
             Some(Then::MemoryBack) => {
                 self.primary().cli(&["CONFIG", "SET", "maxmemory", "0"]);

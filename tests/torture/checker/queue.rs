@@ -67,6 +67,13 @@ fn waiters<'a>(facts: &Facts<'a>, key: &str) -> Vec<Waiter<'a>> {
         .collect();
     let mut found: HashMap<&str, Waiter> = HashMap::new();
     for ask in facts.history.asks.iter().filter(|ask| ask.key == key) {
+        // Who leaves does not say who it is, and has asked before.
+        if ask.script == "leave" {
+            if let Some(waiter) = found.get_mut(ask.waiter.as_str()) {
+                waiter.gone = waiter.gone.min(ask.forwarded);
+            }
+            continue;
+        }
         let Some(run) = runs.get(&ask.pid).filter(|_| !ask.waiter.is_empty()) else {
             continue;
         };
@@ -83,7 +90,7 @@ fn waiters<'a>(facts: &Facts<'a>, key: &str) -> Vec<Waiter<'a>> {
                 waiter.ticket = *ticket;
                 waiter.asks.push((ask.forwarded, ask.replied));
             }
-            Answer::None if ask.script == "acquire" => {}
+            Answer::None => {}
             _ => waiter.gone = waiter.gone.min(ask.forwarded),
         }
     }

@@ -6,7 +6,6 @@ use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 
 use nix::poll::{PollFd, PollFlags};
-use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
 
 use super::super::history::{Ask, MS, Ns};
 use super::super::random::Random;
@@ -24,10 +23,27 @@ struct Parcel {
     swallowed: bool,
 }
 
+impl Parcel {
+    /// On its way at once, and of no interest.
+    fn plain(bytes: Vec<u8>) -> Parcel {
+        Parcel {
+            due: 0,
+            bytes,
+            asks: Vec::new(),
+            then_cut: false,
+            swallowed: false,
+        }
+    }
+}
+
+/// A client's end, over a socket or over TCP.
+pub trait Stream: Read + Write + AsFd + Send {}
+
+impl<S: Read + Write + AsFd + Send> Stream for S {}
+
 pub struct Connection {
-    client: Option<UnixStream>,
+    client: Option<Box<dyn Stream>>,
     server: Option<UnixStream>,
-    pid: u32,
     from_client: Vec<u8>,
     from_server: Vec<u8>,
     up: VecDeque<Parcel>,
@@ -35,24 +51,26 @@ pub struct Connection {
     /// Requests that the server has not answered: the asks of each, and what is to happen to the reply.
     open: VecDeque<Parcel>,
     subscribed: bool,
+    /// Of redlease: the weather spares sentinels, which would take it for a dead server.
+    ours: bool,
+    /// Between a replica and its primary: what follows is no protocol of requests and replies.
+    raw: bool,
 }
 
 impl Connection {
-    pub fn new(client: UnixStream, server: UnixStream) -> io::Result<Connection> {
-        client.set_nonblocking(true)?;
-        server.set_nonblocking(true)?;
-        let pid = getsockopt(&client, PeerCredentials)?.pid();
-        Ok(Connection {
+    pub fn new(client: Box<dyn Stream>, server: UnixStream) -> Connection {
+        Connection {
             client: Some(client),
             server: Some(server),
-            pid: u32::try_from(pid).unwrap_or(0),
             from_client: Vec::new(),
             from_server: Vec::new(),
             up: VecDeque::new(),
             down: VecDeque::new(),
             open: VecDeque::new(),
             subscribed: false,
-        })
+            ours: false,
+            raw: false,
+        }
     }
 
     /// A client that has gone does not stop what it sent from being executed.
@@ -67,13 +85,15 @@ impl Connection {
     }
 
     pub fn watch<'a>(&'a self, at: Ns, fds: &mut Vec<PollFd<'a>>) {
-        for (stream, queue) in [(&self.client, &self.down), (&self.server, &self.up)] {
+        let client = self.client.as_ref().map(|stream| stream.as_fd());
+        let server = self.server.as_ref().map(|stream| stream.as_fd());
+        for (stream, queue) in [(client, &self.down), (server, &self.up)] {
             let Some(stream) = stream else { continue };
             let mut flags = PollFlags::POLLIN;
             if queue.front().is_some_and(|parcel| parcel.due <= at) {
                 flags |= PollFlags::POLLOUT;
             }
-            fds.push(PollFd::new(stream.as_fd(), flags));
+            fds.push(PollFd::new(stream, flags));
         }
     }
 
@@ -81,18 +101,36 @@ impl Connection {
         if !read(&mut self.client, &mut self.from_client) {
             self.client = None;
         }
-        while let Some((words, length)) = wire::request(&self.from_client) {
+        while !self.raw
+            && let Some((words, length)) = wire::request(&self.from_client)
+        {
             let bytes = self.from_client.drain(..length).collect();
             self.requested(&words, bytes, weather, random, asks);
         }
         let server = read(&mut self.server, &mut self.from_server);
-        self.answered(weather, random, asks);
+        if self.raw {
+            self.pass();
+        } else {
+            self.answered(weather, random, asks);
+        }
         if !server {
             self.server = None;
             self.client = None;
         }
         self.forward(asks);
         self.deliver(asks);
+    }
+
+    fn pass(&mut self) {
+        let bytes = [
+            (&mut self.from_client, &mut self.up),
+            (&mut self.from_server, &mut self.down),
+        ];
+        for (from, to) in bytes {
+            if !from.is_empty() {
+                to.push_back(Parcel::plain(std::mem::take(from)));
+            }
+        }
     }
 
     fn requested(
@@ -105,7 +143,15 @@ impl Connection {
     ) {
         let at = now().0;
         self.subscribed |= words[0].eq_ignore_ascii_case(b"SUBSCRIBE");
-        let seen = wire::asks(words, self.pid, at);
+        self.raw |= words[0].eq_ignore_ascii_case(b"PSYNC");
+        let seen = wire::asks(words, at);
+        let wake = words
+            .get(1)
+            .is_some_and(|word| word.starts_with(b"redlease:"));
+        self.ours |= !seen.is_empty() || (self.subscribed && wake);
+        if !self.ours {
+            return self.up.push_back(Parcel::plain(bytes));
+        }
         let ids = (asks.len()..asks.len() + seen.len()).collect();
         asks.extend(seen);
         let held = if random.percent(weather.late) {
@@ -139,9 +185,8 @@ impl Connection {
             if !write(&mut self.server, &mut parcel.bytes) {
                 return;
             }
-            if let Some(parcel) = self.up.pop_front() {
-                self.open.push_back(parcel);
-            }
+            let parcel = self.up.pop_front();
+            self.open.extend(parcel.filter(|_| !self.raw));
         }
     }
 
@@ -155,13 +200,7 @@ impl Connection {
             } else {
                 self.open.pop_front()
             };
-            let request = request.unwrap_or(Parcel {
-                due: 0,
-                bytes: Vec::new(),
-                asks: Vec::new(),
-                then_cut: false,
-                swallowed: false,
-            });
+            let request = request.unwrap_or_else(|| Parcel::plain(Vec::new()));
             for ask in &request.asks {
                 asks[*ask].replied = at;
                 asks[*ask].answer = wire::answer(&asks[*ask].script, &reply);
@@ -171,8 +210,9 @@ impl Connection {
             }
             let before = self.down.back().map_or(0, |parcel| parcel.due);
             let due = at + random.below(weather.delay + 1) * MS;
+            let due = due.max(weather.closed_until).max(before);
             self.down.push_back(Parcel {
-                due: due.max(weather.closed_until).max(before),
+                due: if self.ours { due } else { 0 },
                 bytes,
                 asks: request.asks,
                 then_cut: request.then_cut,
@@ -207,7 +247,7 @@ impl Connection {
 }
 
 /// Reads what is there; false at the end of the stream.
-fn read(stream: &mut Option<UnixStream>, into: &mut Vec<u8>) -> bool {
+fn read<S: Read>(stream: &mut Option<S>, into: &mut Vec<u8>) -> bool {
     let Some(stream) = stream else { return true };
     let mut bytes = [0; 16384];
     loop {
@@ -221,7 +261,7 @@ fn read(stream: &mut Option<UnixStream>, into: &mut Vec<u8>) -> bool {
 }
 
 /// True when all is written. A stream that broke swallows the rest: its end is seen by the next read.
-fn write(stream: &mut Option<UnixStream>, bytes: &mut Vec<u8>) -> bool {
+fn write<S: Write>(stream: &mut Option<S>, bytes: &mut Vec<u8>) -> bool {
     let Some(stream) = stream else { return true };
     while !bytes.is_empty() {
         match stream.write(bytes) {

@@ -65,7 +65,7 @@ pub fn reply(bytes: &[u8]) -> Option<(Value, usize)> {
 }
 
 /// What a request asks for; nothing if it is none of the scripts. A waiter that leaves names all its tokens.
-pub fn asks(words: &[Vec<u8>], pid: u32, at: Ns) -> Vec<Ask> {
+pub fn asks(words: &[Vec<u8>], at: Ns) -> Vec<Ask> {
     let text = |at: usize| {
         words
             .get(at)
@@ -101,6 +101,11 @@ pub fn asks(words: &[Vec<u8>], pid: u32, at: Ns) -> Vec<Ask> {
         "acquire" => arg(10),
         "leave" => arg(4),
         _ => String::new(),
+    };
+    // Only an acquire says who asks.
+    let pid = match script {
+        "acquire" => arg(7).parse().unwrap_or(0),
+        _ => 0,
     };
     let ask = |token| Ask {
         pid,
@@ -175,12 +180,9 @@ mod tests {
             "tok",
         ];
         let words = words.map(|word| word.as_bytes().to_vec());
-        let asks = asks(&words, 7, 99);
+        let asks = asks(&words, 99);
         assert_eq!(asks.len(), 1);
         assert_eq!((asks[0].key.as_str(), asks[0].token.as_str()), ("k", "tok"));
-        assert_eq!(
-            (asks[0].script.as_str(), asks[0].pid, asks[0].arrived),
-            ("release", 7, 99)
-        );
+        assert_eq!((asks[0].script.as_str(), asks[0].arrived), ("release", 99));
     }
 }
