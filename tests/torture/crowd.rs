@@ -102,7 +102,7 @@ impl Crowd {
         self.next += 1;
         let random = &mut self.random;
         let (lonely, crowded) = keys.split_last().expect("keys");
-        let alone = random.percent(7);
+        let alone = random.percent(9);
         let key = if alone { lonely } else { random.pick(crowded) }.clone();
         let form = if key.name == "script" {
             Form::Script

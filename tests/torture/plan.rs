@@ -9,6 +9,8 @@ use super::random::Random;
 pub enum World {
     /// It keeps all it has answered: nothing excuses an overlap here.
     Kept,
+    /// The same, and never calm: the order of waiters cannot be judged, and all else is put to the test more often.
+    Stormy,
     /// It loses keys, one or all.
     Lossy,
     /// A primary and a replica that takes its place.
@@ -184,12 +186,12 @@ impl Plan {
                 _ => (ServerFault::CutClients, 0, false),
             };
         }
-        if may_lose && self.world != World::Kept {
+        if may_lose && !matches!(self.world, World::Kept | World::Stormy) {
             let (fault, lasts) = self.loss(random);
             return (fault, lasts, true);
         }
         let (fault, lasts) = match random.below(8) {
-            0 | 1 if matches!(self.world, World::Kept | World::Stepped) => {
+            0 | 1 if matches!(self.world, World::Kept | World::Stormy | World::Stepped) => {
                 let down = random.below(1_500);
                 (ServerFault::Restart(down), down)
             }
@@ -220,7 +222,7 @@ impl Plan {
                 let by = i64::try_from(random.between(300, 4_000)).unwrap_or(0);
                 (ServerFault::Step(by), 0)
             }
-            World::Kept | World::Lossy | World::Watched => match random.below(6) {
+            _ => match random.below(6) {
                 0 => (ServerFault::RestartEmpty(down), down),
                 1 | 2 => (ServerFault::FlushAll, 0),
                 _ => {

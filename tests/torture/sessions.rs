@@ -69,6 +69,7 @@ fn leases_under_faults() {
         ],
         Some(_) => &[
             (World::Kept, 84),
+            (World::Stormy, 40),
             (World::Lossy, 40),
             (World::FailOver, 40),
             (World::Watched, 40),
@@ -110,21 +111,21 @@ fn leases_under_faults() {
 #[cfg(feature = "mutate")]
 #[test]
 fn mutations() {
-    use World::{Kept, Lossy};
+    use World::{Kept, Lossy, Stormy};
     // Piece, the rules that it serves, and where it is needed.
     const PIECES: &[(&str, &str, &[World])] = &[
-        ("guard", "acd", &[Kept]),
-        ("takeover", "acd", &[Kept]),
-        ("last process", "acd", &[Kept]),
-        ("margin", "c", &[Kept]),
-        ("own token", "a", &[Kept, Lossy]),
-        ("ended mark", "ae", &[Kept, Lossy]),
-        ("expires_at rule", "ae", &[Kept, Lossy]),
-        ("take-over", "g", &[Kept]),
+        ("guard", "acd", &[Stormy]),
+        ("takeover", "acd", &[Stormy]),
+        ("last process", "acd", &[Stormy]),
+        ("margin", "c", &[Stormy]),
+        ("own token", "a", &[Stormy]),
+        ("ended mark", "ae", &[Stormy]),
+        ("expires_at rule", "ae", &[Stormy]),
+        ("take-over", "g", &[Stormy]),
         ("rank rule", "g", &[Kept]),
         ("wake", "g", &[Kept]),
         ("dead waiters", "g", &[Kept]),
-        ("fence growth", "b", &[Kept]),
+        ("fence growth", "b", &[Stormy]),
         ("fence clock", "b", &[Lossy]),
     ];
     const LENGTH: u64 = 30_000;

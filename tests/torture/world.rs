@@ -42,7 +42,7 @@ impl Servers {
         let options = || Redis::options().debug();
         let clock = (world == World::Stepped).then(|| folder.join("clock"));
         let servers = match world {
-            World::Kept => vec![options().persistent().start()],
+            World::Kept | World::Stormy => vec![options().persistent().start()],
             World::Lossy => vec![options().start()],
             World::FailOver => vec![options().tcp().start(), options().tcp().start()],
             World::Watched => relay
