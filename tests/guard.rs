@@ -73,8 +73,8 @@ fn the_whole_group_of_redlease_killed() {
 #[test]
 fn redlease_stopped_for_longer_than_the_ttl() {
     let redis = Redis::start();
-    let (run, tree) = started(&redis, "4s");
-    let end = redis.just_renewed(LEASE, 4_000, 600);
+    let (run, tree) = started(&redis, "10s");
+    let end = redis.just_renewed(LEASE, 10_000, 600);
     run.signal(Signal::SIGSTOP);
     wait_until("the lease to lapse", PATIENCE, || !redis.exists(LEASE));
     assert!(tree.last() < end, "{:?} late", tree.last().since(end));
@@ -103,8 +103,8 @@ fn the_guard_stopped_while_renewals_go_on() {
 #[test]
 fn the_guard_stopped_and_the_server_gone() {
     let redis = Redis::start();
-    let (run, tree) = started(&redis, "4s");
-    let end = redis.just_renewed(LEASE, 4_000, 600);
+    let (run, tree) = started(&redis, "10s");
+    let end = redis.just_renewed(LEASE, 10_000, 600);
     send(run.guard(), Signal::SIGSTOP);
     redis.pause();
     run.exits(79);
@@ -138,7 +138,9 @@ fn the_guard_killed_at_any_moment_of_its_start() {
         let outcome = run.wait();
         // Before the job's start it is a failure of redlease, later the job was stopped.
         assert!([79, 125].contains(&outcome.code), "{outcome:?}");
-        assert!(!redis.exists(&format!("redlease:{{{key}}}")));
+        // What was asked for and not waited for is given back behind the question, by the server's own pace.
+        let lease = format!("redlease:{{{key}}}");
+        wait_until("the release", PATIENCE, || !redis.exists(&lease));
     }
 }
 
