@@ -257,3 +257,31 @@ fn a_queue_that_was_lost_is_formed_again_in_the_old_order() {
     let order: Vec<&str> = notes.iter().map(|(name, ..)| name.as_str()).collect();
     assert!(stalled || order == ["0", "1", "2", "3"], "{order:?}");
 }
+
+#[test]
+fn a_signal_that_crosses_the_grant_leaves_no_lease() {
+    let redis = Redis::start();
+    std::thread::scope(|scope| {
+        for key in ["a", "b", "c", "d"] {
+            let redis = &redis;
+            scope.spawn(move || {
+                for round in 0..20 {
+                    let holder = Redlease::run(key).on(redis).job(["sleep", "0.05"]).start();
+                    let waiting = Redlease::run(key)
+                        .on(redis)
+                        .args(["-w", "60s", "-q"])
+                        .job(["sleep", "60"])
+                        .start();
+                    // Before, at and after the end of the holder.
+                    std::thread::sleep(ms(35 + 2 * round));
+                    waiting.signal(Signal::SIGINT);
+                    waiting.exits(130);
+                    holder.wait();
+                    let lease = format!("redlease:{{{key}}}");
+                    assert!(!redis.exists(&lease), "round {round}");
+                    assert!(!redis.exists(&queue(key)), "round {round}");
+                }
+            });
+        }
+    });
+}

@@ -161,7 +161,9 @@ impl Keeper {
         loop {
             match self.next_command(if lost { Moment::FAR } else { next }) {
                 Some(Command::Release(finished)) => return self.release(&holding, &finished),
-                Some(Command::Abandon | Command::Cancel) => return self.store.hang_up(),
+                Some(Command::Abandon) => return self.store.hang_up(),
+                // Crossed with the grant on the way: who hears of that one answers it with a release.
+                Some(Command::Cancel) => continue,
                 Some(Command::Started) => {
                     self.started = true;
                     continue;

@@ -100,8 +100,8 @@ fn hold(keeper: &Keeper, grant: Grant, token: Token) {
     loop {
         match keeper.next_command(Moment::FAR) {
             Some(Command::Release(_)) => return keeper.say(Event::Released(Released::Done)),
-            Some(Command::Abandon | Command::Cancel) => return,
-            Some(Command::Started | Command::Look) | None => {}
+            Some(Command::Abandon) => return,
+            Some(Command::Cancel | Command::Started | Command::Look) | None => {}
         }
     }
 }

@@ -297,9 +297,14 @@ impl<'a> Asking<'a> {
             waiter: queued.then_some(self.waiter.as_str()),
             tokens: &unsure,
         };
-        if self.store.ask(&leave, until).is_err() {
+        while let Err(trouble) = self.store.ask(&leave, until) {
+            if trouble.kind == Kind::Interrupted && !until.passed(Moment::now()) {
+                // The bell of a command that was read already: it is silenced, and nothing else may interrupt this.
+                (self.cancelled)();
+                continue;
+            }
             // Silent for 6 s, a waiter is dropped by whoever looks; what was granted lapses with its TTL.
-            self.store.hang_up();
+            return self.store.hang_up();
         }
     }
 }

@@ -106,8 +106,18 @@ impl Asking<'_> {
 
     fn undo(&mut self, holding: &Holding) {
         let end = Moment::now().after(self.wish.timing.request_limit);
-        if give_back(self.store, self.wish, holding, None, end, &|| false).is_err() {
-            self.unsure.push(holding.token.clone());
+        loop {
+            match give_back(self.store, self.wish, holding, None, end, &|| false) {
+                Ok(_) => break,
+                // The bell of a command that was read already.
+                Err(trouble) if trouble.kind == Kind::Interrupted && !end.passed(Moment::now()) => {
+                    (self.cancelled)();
+                }
+                Err(_) => {
+                    self.unsure.push(holding.token.clone());
+                    break;
+                }
+            }
         }
         self.attempt = 0;
     }
