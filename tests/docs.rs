@@ -4,8 +4,6 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use crate::harness::{Redis, Redlease};
-
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
@@ -79,13 +77,17 @@ fn commands(text: &str) -> Vec<String> {
             let quoted = line.split('`').skip(1).step_by(2);
             found.extend(
                 quoted
-                    .filter(|part| part.starts_with("redlease run --"))
+                    .filter(|part| {
+                        part.starts_with("redlease run --") && !part.starts_with("redlease run -- ")
+                    })
                     .map(str::to_owned),
             );
         }
     }
     found
 }
+
+const TOKEN: &str = "3f0c6f7e-1f0a-4b1e-9d1c-0d8a5a3f2b11";
 
 /// In an empty folder and without a server: the line is understood, and nothing runs.
 fn understood(line: &str) -> Output {
@@ -103,6 +105,10 @@ fn understood(line: &str) -> Output {
             format!("redis+unix://{}/none", dir.path().display()),
         )
         .env("REDLEASE_CONNECT_TIMEOUT", "200ms")
+        .env("REDLEASE_KEY", "k")
+        .env("REDLEASE_TOKEN", TOKEN)
+        .env("REDLEASE_FENCE", "1")
+        .env("TOKEN", TOKEN)
         .stdin(Stdio::null())
         .output()
         .unwrap()
@@ -140,9 +146,6 @@ fn every_example_of_the_help_is_understood() {
             let line = line.replace("import --yes", "import");
             let line = line.replace("break nightly-import", "break nightly-import --yes");
             let line = line.split(" > ").next().unwrap_or_default().trim();
-            let line = format!(
-                "export REDLEASE_KEY=k REDLEASE_FENCE=1 TOKEN=3f0c6f7e-1f0a-4b1e-9d1c-0d8a5a3f2b11; export REDLEASE_TOKEN=$TOKEN; {line}"
-            );
             let out = understood(&line);
             let said = String::from_utf8_lossy(&out.stderr);
             let code = out.status.code();
@@ -152,39 +155,6 @@ fn every_example_of_the_help_is_understood() {
             );
         }
     }
-}
-
-/// What the scripts call: names one a line, and silence without an answer.
-#[test]
-fn live_names_complete_a_key() {
-    let redis = Redis::start();
-    Redlease::run("nightly/import")
-        .on(&redis)
-        .sh("true")
-        .exits(0);
-    Redlease::run("deploy").on(&redis).sh("true").exits(0);
-    let named = Redlease::command(["completions", "names"])
-        .on(&redis)
-        .exits(0);
-    assert_eq!(named.out(), "deploy\nnightly/import\n");
-    named.silent_on_stderr();
-    let away = Redlease::command(["completions", "names"])
-        .env("REDLEASE_URL", "redis+unix:///nowhere")
-        .exits(0);
-    away.silent();
-    let script = "source \"$1\"; COMP_WORDS=(redlease run --key de); COMP_CWORD=3; _redlease_live; \
-                  printf '%s\\n' \"${COMPREPLY[@]}\"";
-    let out = Command::new("bash")
-        .args(["-c", script, "bash"])
-        .arg(root().join("completions/redlease.bash"))
-        .env(
-            "PATH",
-            format!("{}:/usr/bin:/bin", redlease().parent().unwrap().display()),
-        )
-        .env("REDLEASE_URL", redis.url())
-        .output()
-        .unwrap();
-    assert_eq!(String::from_utf8_lossy(&out.stdout), "deploy\n");
 }
 
 #[test]

@@ -124,3 +124,7 @@ mod replicas;
 /// The files in `examples/`.
 #[cfg(test)]
 mod recipes;
+
+/// README, manual and program say the same.
+#[cfg(test)]
+mod docs;

@@ -258,8 +258,13 @@ impl<'a> Asking<'a> {
         let next = Moment::now().after(backoff.next());
         let limit = match end {
             Some(end) if self.reached => end,
-            // Never reached: one request's time, however often it was tried within.
-            _ => self.started.after(self.wish.timing.request_limit),
+            // Never reached: one request's time, however often it was tried within, or less where a shorter one was
+            // typed for the first connection.
+            _ => {
+                let wish = &self.wish;
+                let limit = wish.timing.request_limit.min(wish.connect_limit);
+                self.started.after(limit)
+            }
         };
         if next >= limit {
             self.say_goodbye();
