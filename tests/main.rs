@@ -36,6 +36,9 @@ mod environment;
 /// 0 to 255, signals, and redlease's own.
 #[cfg(test)]
 mod exit_codes;
+/// Resources that compare the fence.
+#[cfg(test)]
+mod fencing;
 /// The layers of the source.
 #[cfg(test)]
 mod floors;
