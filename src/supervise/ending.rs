@@ -86,7 +86,9 @@ impl Ending {
 
     /// The word for it in `info` and in a report.
     pub fn outcome(&self) -> &'static str {
-        match (&self.lost, &self.refused, self.job) {
+        // As in the exit code: what never ran lost nothing.
+        let lost = self.lost.as_ref().filter(|_| self.started_at.is_some());
+        match (lost, &self.refused, self.job) {
             (Some(Loss::Broken { .. }), _, _) => "broken",
             (Some(_), _, _) => "lost",
             (None, Some(Refusal::AlreadyDone { .. }), _) => "already_done",
@@ -123,5 +125,22 @@ impl Ending {
             code: exit.code(),
             success: exit == Exit::Code(0) && self.lost.is_none(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The guard was stopped before it could start the job, and the lease ran out meanwhile.
+    #[test]
+    fn a_lease_that_is_lost_before_the_job_begins_is_told_as_its_code_is() {
+        let mut ending = Ending::new();
+        ending.lost = Some(Loss::Expired);
+        assert_eq!(ending.exit_for(OnLost::Stop), Exit::Failed);
+        assert_eq!(ending.outcome(), "not_started");
+        ending.started_at = Some(Moment(1));
+        assert_eq!(ending.exit_for(OnLost::Stop), Exit::Lost);
+        assert_eq!(ending.outcome(), "lost");
     }
 }
