@@ -14,7 +14,7 @@ pub mod watch;
 pub mod wire;
 
 use std::ffi::{CString, OsString};
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::mpsc::{Receiver, TryRecvError};
 
@@ -65,14 +65,6 @@ pub struct Supervisor {
 /// # Errors
 /// There is more than one thread, no process or descriptor is left, or /proc is missing.
 pub fn prepare(job: Job, policy: Policy) -> Result<Supervisor> {
-    prepare_keeping(job, policy, &[])
-}
-
-/// As `prepare`, but the descriptors `keep` stay open here.
-///
-/// # Errors
-/// As `prepare`.
-pub fn prepare_keeping(job: Job, policy: Policy, keep: &[RawFd]) -> Result<Supervisor> {
     let argv: Vec<CString> = job
         .argv
         .iter()
@@ -102,9 +94,8 @@ pub fn prepare_keeping(job: Job, policy: Policy, keep: &[RawFd]) -> Result<Super
     let mut mine = forwarded;
     mine.push(CHILD);
     signals::set_mask(&signals::joined(&caller.mask, &mine))?;
-    let mut kept = keep.to_vec();
-    kept.push(channel.fd().as_raw_fd());
-    keep_only(&kept).context("descriptors cannot be given to the job alone")?;
+    keep_only(&[channel.fd().as_raw_fd()])
+        .context("descriptors cannot be given to the job alone")?;
     Ok(Supervisor {
         word,
         wake: Wake::new().context("no descriptor is left")?,

@@ -131,3 +131,7 @@ mod recipes;
 /// README, manual and program say the same.
 #[cfg(test)]
 mod docs;
+
+/// Nothing left of what the machine has.
+#[cfg(test)]
+mod limits;

@@ -20,6 +20,8 @@ use crate::sys::tree::{Survivor, Tree};
 use crate::sys::word::Word;
 use crate::time::Moment;
 
+/// More are not told to redlease: a message has an end.
+const NAMED: usize = 1_000;
 /// Between two rounds of killing: the end of a child wakes earlier.
 const ROUND_MS: u16 = 1;
 /// Between two rounds on those that may not be signalled.
@@ -224,7 +226,8 @@ impl Guard {
         self.reap();
         if self.tree.rounds() >= DENIED_ROUNDS && !self.denied.is_empty() && !self.told_unkillable {
             self.told_unkillable = true;
-            self.tell(&Report::Unkillable(self.denied.clone()));
+            let named = self.denied.iter().take(NAMED).cloned().collect();
+            self.tell(&Report::Unkillable(named));
         }
     }
 
@@ -255,7 +258,11 @@ impl Guard {
                     self.word.expire();
                     vec![]
                 }
-                Act::ListLeftovers => self.watch.leftovers(self.tree.members(), Moment::now()),
+                Act::ListLeftovers => {
+                    let mut members = self.tree.members();
+                    members.truncate(NAMED);
+                    self.watch.leftovers(members, Moment::now())
+                }
                 Act::Report(report) => {
                     self.tell(&report);
                     vec![]

@@ -103,6 +103,7 @@ impl Machine {
         }
     }
 
+    #[cfg(test)]
     pub fn phase(&self) -> Phase {
         self.phase
     }

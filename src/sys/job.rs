@@ -2,7 +2,7 @@
 
 use std::ffi::CString;
 use std::io::{self, Read};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
@@ -39,10 +39,6 @@ impl Started {
     /// Readable when exec has happened or failed.
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.outcome.as_fd()
-    }
-
-    pub fn raw_fd(&self) -> i32 {
-        self.outcome.as_raw_fd()
     }
 
     /// To be asked once `fd` is readable: it waits otherwise.
