@@ -21,6 +21,7 @@ pub enum Exit {
 }
 
 /// The numbers of redlease's own, with what they mean in one line: README and the manual show this table.
+#[cfg(test)]
 pub const TABLE: &[(Exit, &str)] = &[
     (
         Exit::Usage,

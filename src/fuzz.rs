@@ -126,7 +126,7 @@ fn names() {
         proptest::prop_assert_eq!(name.parse::<Prefix>().is_ok(), key.is_ok());
         proptest::prop_assert_eq!(name.parse::<RawKey>().is_ok(), allowed(&name, true));
         if let Ok(key) = key {
-            proptest::prop_assert_eq!(key.as_str(), name);
+            proptest::prop_assert_eq!(key.to_string(), name);
         }
         Ok(())
     });

@@ -146,7 +146,7 @@ fn every_example_of_the_help_is_understood() {
             let line = line.replace("import --yes", "import");
             let line = line.replace("break nightly-import", "break nightly-import --yes");
             let line = line.split(" > ").next().unwrap_or_default().trim();
-            let out = understood(&line);
+            let out = understood(line);
             let said = String::from_utf8_lossy(&out.stderr);
             let code = out.status.code();
             assert!(

@@ -121,7 +121,7 @@ fn interleaved(resource: &dyn Resource, at: usize) -> usize {
     };
     // Spread over the time that a writer takes, the same in each run of the test. Each twentieth first writer has not
     // begun when the second is done.
-    let late = at % 20 == 0;
+    let late = at.is_multiple_of(20);
     let moment = |of: usize| Duration::from_micros(u64::try_from(at * of % 30_011).unwrap());
     let mut first = writer("first", "1700000000000001");
     if !late {

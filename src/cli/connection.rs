@@ -13,9 +13,15 @@ use crate::lease::names::Prefix;
 #[derive(Args, Clone, Default)]
 #[command(next_help_heading = "Connection")]
 pub struct Connection {
-    /// Server: redis://[user:password@]host[:port][/db], rediss://, redis+unix:///path, redis-sentinel://,
-    /// redis-cluster:// [env: REDLEASE_URL, then REDIS_URL] [default: redis://127.0.0.1:6379]
-    #[arg(short, long, value_name = "URL")]
+    // Not a doc comment: its brackets would be links there.
+    #[arg(
+        short,
+        long,
+        value_name = "URL",
+        help = "Server: redis://[user:password@]host[:port][/db], rediss://, redis+unix:///path, \
+                redis-sentinel://, redis-cluster:// [env: REDLEASE_URL, then REDIS_URL] \
+                [default: redis://127.0.0.1:6379]"
+    )]
     pub url: Option<String>,
 
     /// Read the URL from this file [env: REDLEASE_URL_FILE]

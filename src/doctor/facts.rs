@@ -20,7 +20,6 @@ pub struct Facts {
     /// How far the server's clock is ahead of this machine's; None where it refuses TIME.
     pub clock_ahead: Option<Ahead>,
     pub cluster_target: bool,
-    pub sentinel_target: bool,
     pub password: bool,
     /// In the open, and to another machine.
     pub readable_on_the_way: bool,
@@ -77,7 +76,6 @@ impl Facts {
                 .and_then(|reply| server_time(&reply))
                 .map(|server| ahead(server, before, after)),
             cluster_target: connection.target.is_cluster(),
-            sentinel_target: connection.target.describe().contains("sentinel"),
             password: connection.target.has_password(),
             readable_on_the_way: !connection.target.is_tls()
                 && !local(&connection.target.describe()),

@@ -69,12 +69,6 @@ macro_rules! name {
             }
         }
 
-        impl $type {
-            pub fn as_str(&self) -> &str {
-                &self.0
-            }
-        }
-
         impl fmt::Display for $type {
             fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
                 out.write_str(&self.0)
@@ -86,6 +80,12 @@ macro_rules! name {
 name!(Key, false);
 name!(Prefix, false);
 name!(RawKey, true);
+
+impl Prefix {
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
 
 impl Default for Prefix {
     fn default() -> Prefix {

@@ -32,23 +32,6 @@ pub const COMMANDS: &[&str] = &[
     "hincrby", "zadd", "zrem", "zrange", "zrank", "zscore", "zcard", "publish",
 ];
 
-/// `info` is kept this long after its last use, at least.
-pub const RETAIN: Duration = Duration::from_secs(30 * 24 * 3600);
-
-/// How long `info` has to be kept: for the asked time, and never so short that a fence, a tombstone or a run of
-/// `--once-per` could be forgotten while it counts.
-pub fn retain(
-    asked: Option<Duration>,
-    ttl: Duration,
-    min_hold: Duration,
-    period: Option<Duration>,
-) -> Duration {
-    let least = ttl
-        .saturating_add(min_hold)
-        .saturating_add(period.unwrap_or_default().saturating_mul(2));
-    asked.unwrap_or(RETAIN).max(least)
-}
-
 const CLOCK: &str = include_str!("clock.lua");
 const HOLDING: &str = include_str!("holding.lua");
 const QUEUE: &str = include_str!("queue.lua");
@@ -167,15 +150,6 @@ impl<'a> Items<'a> {
 
     fn number(&mut self) -> Result<u64, Garbled> {
         self.next()?.unsigned()
-    }
-
-    /// Where a field may be missing, the reply has an empty text.
-    fn maybe(&mut self) -> Result<Option<u64>, Garbled> {
-        let item = self.next()?;
-        if *item == Reply::Bytes(Vec::new()) {
-            return Ok(None);
-        }
-        item.unsigned().map(Some)
     }
 
     /// What is only shown: anybody who can write to the server may have put something else there.

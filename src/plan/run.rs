@@ -40,7 +40,6 @@ pub struct RunPlan {
     /// At most 64 bytes.
     pub label: String,
     pub report: Option<PathBuf>,
-    pub reentrant: bool,
     pub leftovers: Leftovers,
     /// Never empty.
     pub argv: Vec<OsString>,
@@ -137,7 +136,6 @@ impl RunPlan {
             }),
             label: cut(&label).to_owned(),
             report: typed.report.clone(),
-            reentrant: typed.reentrant,
             leftovers: typed.leftovers.map(Leftovers::from).unwrap_or_default(),
             argv,
             voice,

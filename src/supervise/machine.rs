@@ -103,11 +103,6 @@ impl Machine {
         }
     }
 
-    #[cfg(test)]
-    pub fn phase(&self) -> Phase {
-        self.phase
-    }
-
     /// How it ended, once it has.
     pub fn ending(&self) -> Option<Ending> {
         (self.phase == Phase::Over).then(|| {

@@ -6,8 +6,6 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
-use super::descriptors::wait_for;
-
 pub struct Watched(OwnedFd);
 
 impl Watched {
@@ -29,10 +27,6 @@ impl Watched {
     /// Readable from the end of the process on.
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
-    }
-
-    pub fn ended(&self) -> bool {
-        wait_for(&[self.fd()], Some(0)).contains(&true)
     }
 
     /// TERM. It reaches this process or none.

@@ -42,7 +42,7 @@ pub struct Acquire<'a> {
     /// None: not queued, and behind all who are.
     pub waiting: Option<Waiting<'a>>,
     pub once_per: Option<OncePer>,
-    /// See [`super::retain`].
+    /// Long enough that no fence, tombstone or run of `--once-per` is forgotten while it counts.
     pub retain: Duration,
 }
 

@@ -115,7 +115,7 @@ fn nothing_is_released_when_the_job_alone_has_ended() {
     let mut machine = running(policy());
     let end = Input::Guard(Report::Ended(End::Code(0)));
     assert_eq!(machine.see(end, at(2)), []);
-    assert_eq!(machine.phase(), Phase::Running);
+    assert_eq!(machine.phase, Phase::Running);
 }
 
 #[test]

@@ -92,7 +92,7 @@ impl World {
     }
 
     fn take(&mut self, machine: &mut Machine, step: Step) {
-        let over = machine.phase() == Phase::Over;
+        let over = machine.phase == Phase::Over;
         let now = at(self.now);
         let acts = match step {
             Step::Keeper(event) => {
@@ -139,7 +139,7 @@ proptest! {
         }
         // Everybody dies, and a minute passes.
         world.take(&mut machine, Step::See(Input::KeeperGone));
-        if machine.phase() != Phase::Over {
+        if machine.phase != Phase::Over {
             world.take(&mut machine, Step::See(Input::GuardGone));
         }
         world.take(&mut machine, Step::Look(60));

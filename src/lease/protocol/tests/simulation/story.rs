@@ -8,7 +8,7 @@ use super::world::{MILLI, SECOND, START, World};
 use crate::lease::protocol::acquire::{Leave, Waiting};
 use crate::lease::protocol::breaking::Break;
 use crate::lease::protocol::renew::Renew;
-use crate::lease::protocol::tests::server::{Connection, Server, request};
+use crate::lease::protocol::tests::server::{Server, request};
 use crate::lease::protocol::tests::{Contender, RETAIN, contender};
 use crate::lease::reply::Script;
 use crate::lease::{Grant, Refusal, Token};
