@@ -167,9 +167,9 @@ fn urls_without_a_secret() {
     fuzz(
         inputs.prop_map(|(scheme, rest)| format!("{scheme}{rest}")),
         |url| {
-            let unix = |target: &Target| matches!(target.shape, Shape::Unix(_));
-            // A path is shown as it is.
-            if let Some(target) = Target::parse(&url).ok().filter(|target| !unix(target)) {
+            // A path, and a name of a primary, are shown as they are.
+            let hosts = |target: &Target| matches!(target.shape, Shape::One(_) | Shape::Cluster(_));
+            if let Some(target) = Target::parse(&url).ok().filter(|target| hosts(target)) {
                 // What is shown as the place means the same place.
                 let again = Target::parse(&target.describe());
                 let same = again.as_ref().map(Target::place);
