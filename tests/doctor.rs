@@ -75,7 +75,7 @@ fn a_good_server_is_0_and_nothing_of_the_probe_stays() {
     }
     assert_eq!(redis.cli(&["DBSIZE"]).int(), 0);
     let text = doctor(&redis).exits(0).out();
-    assert!(text.contains("ok    version: Redis "), "{text}");
+    assert!(text.contains("ok    version: "), "{text}");
     assert!(text.contains(" 0 fail\n"), "{text}");
     assert!(!text.contains('\x1b'), "{text}");
     for line in text.lines().filter(|line| !line.contains("ACL SETUSER")) {
