@@ -1,7 +1,7 @@
 //! A private redis-server on a unix socket, and a connection that speaks just enough of its protocol.
 
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
-use std::net::TcpListener;
+use std::net::{Shutdown, TcpListener};
 use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
@@ -124,6 +124,14 @@ pub struct Connection {
     pub clock: Option<u64>,
 }
 
+impl Drop for Connection {
+    fn drop(&mut self) {
+        // Closing is not enough: a process that another test is just about to start holds a copy until its exec. The
+        // server may be gone already.
+        drop(self.stream.get_ref().shutdown(Shutdown::Both));
+    }
+}
+
 impl Connection {
     /// Asks a script that is expected to answer.
     pub fn ask<S: Script>(&mut self, script: &S) -> S::Answer {
@@ -135,22 +143,32 @@ impl Connection {
 
     pub fn raw<S: Script>(&mut self, script: &S) -> Reply {
         let request = request(script);
-        self.execute(&request, &[])
+        self.execute(&[], &request, &[])
     }
 
-    /// Executes a request, which may have been made long ago, at the present time of the clock, and the commands
-    /// after it in the same breath.
-    pub fn execute(&mut self, request: &[Vec<u8>], after: &[Vec<String>]) -> Reply {
+    /// Executes a request, which may have been made long ago, at the present time of the clock, with the commands
+    /// before and after it in the same breath.
+    pub fn execute(
+        &mut self,
+        before: &[Vec<String>],
+        request: &[Vec<u8>],
+        after: &[Vec<String>],
+    ) -> Reply {
         let mut parts = request.to_vec();
         if let Some(clock) = self.clock {
             let keys: usize = std::str::from_utf8(&parts[2]).unwrap().parse().unwrap();
             parts[3 + keys] = clock.to_string().into_bytes();
         }
-        let mut all = packed(&parts);
-        for words in after {
-            all.extend(packed_words(words));
-        }
+        let mut all: Vec<u8> = before
+            .iter()
+            .flat_map(|words| packed_words(words))
+            .collect();
+        all.extend(packed(&parts));
+        all.extend(after.iter().flat_map(|words| packed_words(words)));
         self.stream.get_mut().write_all(&all).unwrap();
+        for _ in before {
+            self.read();
+        }
         let reply = self.read();
         for _ in after {
             self.read();

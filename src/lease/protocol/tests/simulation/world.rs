@@ -100,17 +100,16 @@ impl World {
     /// One request, executed now. By the real clock no key lapses, however slow the machine is: between the scripts
     /// the keys have no TTL. `exact` when the script goes by what a key has left.
     pub fn execute(&mut self, request: &[Vec<u8>], exact: bool) -> Reply {
-        let mut after = Vec::new();
+        let (mut before, mut after) = (Vec::new(), Vec::new());
         for (at, slot) in self.slots.iter().enumerate() {
             let left = slot.end.saturating_sub(self.clock).div_ceil(MILLI);
             if exact && slot.value.is_some() {
-                self.on
-                    .command(&["PEXPIRE", &self.lease(at), &left.to_string()]);
+                before.push(words(&["PEXPIRE", &self.lease(at), &left.to_string()]));
             }
             after.push(words(&["PERSIST", &self.lease(at)]));
         }
         self.on.clock = Some(self.clock);
-        let reply = self.on.execute(request, &after);
+        let reply = self.on.execute(&before, request, &after);
         if let Reply::Error(error) = &reply {
             panic!("{error}");
         }
