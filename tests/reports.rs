@@ -69,7 +69,7 @@ fn never_acquired_lost_and_unreachable_are_three_outcomes() {
     assert_eq!(it.report()["outcome"], "refused");
 
     it.redis.cli(&["DEL", "redlease:{k}"]);
-    let run = it.run().ttl("2s").holds().start().up();
+    let run = it.run().ttl("3s").holds().start().up();
     it.redis.steal("redlease:{k}", "foreign", 60_000);
     run.exits(79);
     let report = it.report();

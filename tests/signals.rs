@@ -47,9 +47,9 @@ fn a_forwarded_signal_starts_no_timer_and_the_lease_is_kept_while_the_job_drains
     // Longer than the TTL, and far longer than the time between the TERM and the KILL of a lost lease.
     let run = Redlease::run("k")
         .on(&redis)
-        .ttl("2s")
+        .ttl("3s")
         .perl(
-            "$SIG{TERM} = sub { print qq(draining\\n); $end = time + 4 }; print qq(up\\n); \
+            "$SIG{TERM} = sub { print qq(draining\\n); $end = time + 6 }; print qq(up\\n); \
              sleep 1 until $end; sleep 1 while time < $end; exit 3",
         )
         .start()
@@ -58,9 +58,9 @@ fn a_forwarded_signal_starts_no_timer_and_the_lease_is_kept_while_the_job_drains
     run.signal(Signal::SIGTERM);
     run.line("draining");
     let start = now();
-    wait_until("three seconds of draining", PATIENCE, || {
+    wait_until("four seconds of draining", PATIENCE, || {
         assert_eq!(redis.get("redlease:{k}"), token);
-        now().since(start).as_secs() >= 3
+        now().since(start).as_secs() >= 4
     });
     run.exits(3);
 }

@@ -61,7 +61,7 @@ fn keep(redis: &Redis, script: &Running, ttl: &str) -> Keeper {
 fn it_renews_until_the_process_ends_and_then_releases() {
     let redis = Redis::start();
     let script = script();
-    let keeper = keep(&redis, &script, "2s");
+    let keeper = keep(&redis, &script, "3s");
     assert_eq!(redis.get(KEY), Some(keeper.token.clone()));
     assert_eq!(
         redis.hget("redlease:{k}:info", "pid"),
@@ -69,9 +69,9 @@ fn it_renews_until_the_process_ends_and_then_releases() {
     );
     // Longer than its TTL, and never without its key.
     for _ in 0..3 {
-        redis.just_renewed(KEY, 2000, 300);
+        redis.just_renewed(KEY, 3000, 300);
         wait_until("some of the TTL to pass", PATIENCE, || {
-            redis.pttl(KEY) < 1700
+            redis.pttl(KEY) < 2700
         });
         assert_eq!(redis.get(KEY), Some(keeper.token.clone()));
     }
