@@ -1,6 +1,8 @@
 //! What a job starts belongs to it, however it leaves its parent. After redlease has ended none of it is left, and
 //! the lease is given back only after the last of it is gone.
 
+use std::path::Path;
+
 use nix::sys::signal::Signal;
 
 use crate::harness::process::{Stamps, children, gone, send};
@@ -73,6 +75,29 @@ fn the_lease_is_held_until_what_the_job_left_has_ended() {
     // Longer than the TTL: it was renewed for the daemon.
     assert!(stamps.last() > started.after(ms(3_000)));
     outcome.silent();
+}
+
+#[test]
+fn what_is_waited_for_can_be_told_to_end() {
+    let redis = Redis::start();
+    let stamps = Stamps::in_folder(redis.folder());
+    let job = stamps.job();
+    let script = r#"(setsid perl -e "$1" "$2" &); echo $$; exit 4"#;
+    let run = Redlease::run("k")
+        .on(&redis)
+        .args(["--leftovers", "wait"])
+        .job(["sh", "-c", script, "sh", &job[2], &job[3]])
+        .start();
+    stamps.await_start();
+    // Until the job itself has ended a signal is for it alone.
+    let reaped = || {
+        let text = run.stdout.text();
+        text.ends_with('\n') && !Path::new("/proc").join(text.trim()).exists()
+    };
+    wait_until("the end of the shell", PATIENCE, reaped);
+    run.signal(Signal::SIGTERM);
+    run.exits(4).silent_on_stderr();
+    assert!(!redis.exists(LEASE));
 }
 
 #[test]

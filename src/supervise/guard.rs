@@ -242,6 +242,10 @@ impl Guard {
                     }
                     vec![]
                 }
+                Act::ForwardAll(number) => {
+                    self.tree.signal(&[number]);
+                    vec![]
+                }
                 Act::StopAll => {
                     self.promise_work();
                     self.tree.signal(&[self.policy.signal as i32, CONTINUE]);

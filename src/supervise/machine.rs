@@ -19,7 +19,7 @@ use crate::exit::Exit;
 use crate::lease::dialog::Command;
 use crate::lease::policy::OnLost;
 use crate::lease::{Grant, Loss, Token};
-use crate::sys::signals::{Arrived, CONTINUE, HANGUP, INTERRUPT, QUIT, RESIZE, TERMINATE};
+use crate::sys::signals::{ASKS_TO_END, Arrived, CONTINUE, HANGUP, INTERRUPT, QUIT, RESIZE};
 use crate::sys::tree::Survivor;
 use crate::time::{Moment, wall_us};
 
@@ -208,7 +208,7 @@ impl Machine {
 
     fn signal(&mut self, arrived: Arrived, now: Moment) -> Vec<Act> {
         let number = arrived.number;
-        let asks_to_end = [HANGUP, INTERRUPT, QUIT, TERMINATE].contains(&number);
+        let asks_to_end = ASKS_TO_END.contains(&number);
         match self.phase {
             Phase::Asking if asks_to_end => {
                 self.ending.signalled = Some(number);

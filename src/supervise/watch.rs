@@ -12,6 +12,7 @@ use super::wire::Report;
 use super::{Leftovers, OnLost, Policy};
 use crate::sys::Signal;
 use crate::sys::process::End;
+use crate::sys::signals::ASKS_TO_END;
 use crate::sys::tree::Member;
 use crate::time::Moment;
 
@@ -45,6 +46,8 @@ pub enum Act {
     Start,
     /// To the job's first process only.
     Forward(i32),
+    /// To every process, because the first one has ended and the others are waited for.
+    ForwardAll(i32),
     /// The stop signal to every process of the job, and CONT, without which a stopped one would not see it.
     StopAll,
     /// End the lease in the word if it still holds this moment, and say so by `expired`.
@@ -176,10 +179,11 @@ impl Watch {
     }
 
     pub fn ordered_to_forward(&mut self, number: i32, now: Moment) -> Vec<Act> {
-        match self.phase {
-            Phase::Running | Phase::Stopping { .. } if !self.job_ended => {}
+        let forward = match self.phase {
+            Phase::Running | Phase::Stopping { .. } if !self.job_ended => Act::Forward(number),
+            Phase::Running if ASKS_TO_END.contains(&number) => Act::ForwardAll(number),
             _ => return vec![],
-        }
+        };
         let ends_the_job = number == Signal::SIGTERM as i32 || number == self.policy.signal as i32;
         if self.policy.kill_after_typed && ends_the_job && self.kill_at.is_none() {
             self.kill_at = Some(now.after(self.policy.kill_after));
@@ -190,7 +194,7 @@ impl Watch {
         if self.witnessed.len() < before {
             return vec![];
         }
-        vec![Act::Forward(number)]
+        vec![forward]
     }
 
     /// The guard itself got this signal.

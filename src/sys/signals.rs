@@ -20,6 +20,9 @@ pub const TERMINATE: i32 = libc::SIGTERM;
 pub const KILL: i32 = libc::SIGKILL;
 pub const STOP: i32 = libc::SIGSTOP;
 
+/// What a person or a service manager sends to end a program.
+pub const ASKS_TO_END: [i32; 4] = [HANGUP, INTERRUPT, QUIT, TERMINATE];
+
 /// Read by redlease and passed on to the job. Never among them: TSTP, TTIN and TTOU, which stop redlease together
 /// with its group, and those that a fault of its own raises.
 pub fn forwarded() -> Vec<i32> {
