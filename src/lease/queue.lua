@@ -5,9 +5,12 @@ local SILENCE = 6000000 -- a waiter that has not asked for this long is dropped 
 local STEP = 500000 -- how long each waiter has to answer before the next in line may take its turn
 local QUEUE_LIFE = '20000' -- ms; the keys outlive the last waiter's last ask by this
 
+-- Whether the waiter is gone from the queue. A server that refuses writes (a replica, a full disk, too few replicas)
+-- keeps it: a loop that waits for the head to go would then never end, and hang the server for everyone.
 local function drop(q, id)
-  redis.pcall('ZREM', q.queue, id)
+  local gone = redis.pcall('ZREM', q.queue, id)
   redis.pcall('HDEL', q.waiters, id)
+  return gone == 1
 end
 
 -- An entry is six lines: deadline, since, pid, host, user, label.
@@ -35,9 +38,10 @@ local function heads(q, want)
     end
     if alive(q, id[1]) then
       found = found + 1
-    else
-      drop(q, id[1])
+    elseif drop(q, id[1]) then
       dropped = dropped + 1
+    else
+      break
     end
   end
   return found, dropped
@@ -72,11 +76,12 @@ local function wake(q, free)
         break
       end
     end
-    if heard == 0 then
-      drop(q, id[1])
+    if heard ~= 0 then
+      at = at + 1
+    elseif drop(q, id[1]) then
       dropped = dropped + 1
     else
-      at = at + 1
+      break
     end
   end
   return dropped

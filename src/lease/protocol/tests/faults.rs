@@ -198,6 +198,31 @@ fn a_replica_proves_nothing() {
     }
 }
 
+/// The torture found it: a script that waited for a dead waiter to go from the queue hung the server for ever.
+#[test]
+fn a_dead_waiter_on_a_server_that_refuses_writes_hangs_nothing() {
+    let server = Server::start();
+    let mut on = server.connect();
+    contender("db1").acquire(&mut on).unwrap();
+    on.command(&["ZADD", "redlease:{k}:queue", "1", "dead"]);
+    on.command(&["REPLICAOF", "127.0.0.1", "1"]);
+    for _ in 0..2 {
+        let refused = error(&mut on, &contender("db2").request(None));
+        assert!(refused.contains("READONLY"), "{refused}");
+    }
+    on.command(&["REPLICAOF", "NO", "ONE"]);
+    // As a full disk does, and a user who may not take from a queue.
+    on.command(&["CONFIG", "SET", "min-replicas-to-write", "1"]);
+    let refused = error(&mut on, &contender("db2").request(None));
+    assert!(refused.contains("NOREPLICAS"), "{refused}");
+    on.command(&["CONFIG", "SET", "min-replicas-to-write", "0"]);
+    on.command(&["ACL", "SETUSER", "default", "-zrem"]);
+    assert!(contender("db2").acquire(&mut on).is_err());
+    on.command(&["ACL", "SETUSER", "default", "+zrem"]);
+    assert!(contender("db2").acquire(&mut on).is_err());
+    assert_eq!(on.int(&["ZCARD", "redlease:{k}:queue"]), 0);
+}
+
 #[test]
 fn a_raw_key_is_shared_with_other_clients() {
     let server = Server::start();
