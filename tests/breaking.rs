@@ -131,7 +131,6 @@ fn with_nothing_to_break_it_is_1_and_a_dead_holder_is_named() {
     let pid = run.pid();
     // Stopped first, or it would see its guard die, and give the lease back.
     send(pid, Signal::SIGSTOP);
-    send(run.guard(), Signal::SIGKILL);
     send(pid, Signal::SIGKILL);
     wait_until("the end of the lease", PATIENCE, || !redis.exists(KEY));
     let dead = format!("(pid {pid}, ");

@@ -93,9 +93,6 @@ fn a_lease_whose_holder_died_is_abandoned_and_names_it() {
     let redis = Redis::start();
     let run = Redlease::run("k").on(&redis).ttl("2s").holds().start().up();
     let pid = run.pid();
-    // Stopped first, or it would see its guard die, and give the lease back.
-    send(pid, Signal::SIGSTOP);
-    send(run.guard(), Signal::SIGKILL);
     send(pid, Signal::SIGKILL);
     wait_until("the end of the lease", PATIENCE, || {
         !redis.exists("redlease:{k}")

@@ -38,65 +38,96 @@ const SHARED: [&[u8]; 7] = [
     b"done_host",
 ];
 
-/// The commands of one slot; `decode` wants their replies in this order.
-pub const COMMANDS: usize = 5;
-
-pub fn add(batch: &mut Batch, names: &Names, slot: u8) {
-    let lease = names.lease(slot);
-    // Not GET: a foreign value may be of any length.
-    batch.add(&[b"GETRANGE", lease.as_bytes(), b"0", b"255"]);
-    batch.add(&[b"PTTL", lease.as_bytes()]);
-    for (info, fields) in [(names.info(slot), &SLOT[..]), (names.info(1), &SHARED[..])] {
-        let mut command: Vec<&[u8]> = vec![b"HMGET", info.as_bytes()];
-        command.extend_from_slice(fields);
-        batch.add(&command);
-    }
-    batch.add(&[b"ZCARD", names.queue().as_bytes()]);
+/// What is wanted: one slot of one lease.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted<'a> {
+    pub names: &'a Names,
+    pub slot: u8,
+    /// It has a queue, as far as SCAN saw.
+    pub queued: bool,
 }
 
-/// # Errors
-/// An error reply of the server other than "it holds something else", or replies that no server gives.
-pub fn decode(
-    names: &Names,
-    slot: u8,
-    now_us: u64,
-    replies: &[Result<Reply, String>],
-) -> Result<Seen, String> {
-    let [value, left, own, shared, waiting] = replies else {
-        return Err("too few replies".to_owned());
-    };
-    let mut wrong = String::new();
-    let mut check = |reply: &Result<Reply, String>, key: String, instead: Reply| match reply {
-        Ok(reply) => Ok(reply.clone()),
-        Err(error) if error.starts_with("WRONGTYPE") => {
-            if wrong.is_empty() {
-                wrong = key;
-            }
-            Ok(instead)
+impl Wanted<'_> {
+    pub fn add(self, batch: &mut Batch) {
+        let lease = self.names.lease(self.slot);
+        let info = self.names.info(self.slot);
+        // Not GET: a foreign value may be of any length.
+        batch.add(&[b"GETRANGE", lease.as_bytes(), b"0", b"255"]);
+        batch.add(&[b"PTTL", lease.as_bytes()]);
+        let mut command: Vec<&[u8]> = Vec::with_capacity(2 + SLOT.len() + SHARED.len());
+        command.extend([b"HMGET", info.as_bytes()]);
+        command.extend(SLOT);
+        if self.slot == 1 {
+            command.extend(SHARED);
+            batch.add(&command);
+        } else {
+            batch.add(&command);
+            let shared = self.names.info(1);
+            let mut command: Vec<&[u8]> = vec![b"HMGET", shared.as_bytes()];
+            command.extend(SHARED);
+            batch.add(&command);
         }
-        Err(error) => Err(error.clone()),
-    };
-    let none = Reply::Array(Vec::new());
-    let value = check(value, names.lease(slot), Reply::Nil)?;
-    let own = check(own, names.info(slot), none.clone())?;
-    let shared = check(shared, names.info(1), none.clone())?;
-    let waiting = check(waiting, names.queue(), Reply::Int(0))?;
-    let left = left.clone()?;
-    // As the script would have answered.
-    let reply = Reply::Array(vec![
-        Reply::Int(i64::try_from(now_us).unwrap_or(i64::MAX)),
-        Reply::Bytes(wrong.into_bytes()),
-        full(value),
-        left,
-        fields(own, SLOT.len()),
-        fields(shared, SHARED.len()),
-        waiting,
-        none,
-    ]);
-    let inspect = Inspect { names, slot };
-    inspect
-        .decode(&reply)
-        .map_err(|Garbled(what)| format!("{what} was expected"))
+        if self.queued {
+            batch.add(&[b"ZCARD", self.names.queue().as_bytes()]);
+        }
+    }
+
+    /// Takes the replies to what `add` added.
+    ///
+    /// # Errors
+    /// An error reply of the server other than "it holds something else", or replies that no server gives.
+    pub fn decode(
+        self,
+        now_us: u64,
+        replies: &mut impl Iterator<Item = Result<Reply, String>>,
+    ) -> Result<Seen, String> {
+        let mut wrong: Option<String> = None;
+        let mut next = |key: &dyn Fn() -> String, instead: Reply| match replies.next() {
+            Some(Err(error)) if error.starts_with("WRONGTYPE") => {
+                wrong.get_or_insert_with(key);
+                Ok(instead)
+            }
+            Some(reply) => reply,
+            None => Err("too few replies".to_owned()),
+        };
+        let none = || Reply::Array(Vec::new());
+        let value = next(&|| self.names.lease(self.slot), Reply::Nil)?;
+        let left = next(&|| self.names.lease(self.slot), Reply::Int(-1))?;
+        let mut own = items(next(&|| self.names.info(self.slot), none())?);
+        let shared = if self.slot == 1 {
+            own.resize(SLOT.len() + SHARED.len(), Reply::Nil);
+            own.split_off(SLOT.len())
+        } else {
+            items(next(&|| self.names.info(1), none())?)
+        };
+        let waiting = if self.queued {
+            next(&|| self.names.queue(), Reply::Int(0))?
+        } else {
+            Reply::Int(0)
+        };
+        // As the script would have answered.
+        let reply = Reply::Array(vec![
+            Reply::Int(i64::try_from(now_us).unwrap_or(i64::MAX)),
+            Reply::Bytes(wrong.unwrap_or_default().into_bytes()),
+            full(value),
+            left,
+            fields(own, SLOT.len()),
+            fields(shared, SHARED.len()),
+            waiting,
+            none(),
+        ]);
+        let (names, slot) = (self.names, self.slot);
+        Inspect { names, slot }
+            .decode(&reply)
+            .map_err(|Garbled(what)| format!("{what} was expected"))
+    }
+}
+
+fn items(reply: Reply) -> Vec<Reply> {
+    match reply {
+        Reply::Array(items) => items,
+        _ => Vec::new(),
+    }
 }
 
 fn full(reply: Reply) -> Reply {
@@ -106,11 +137,7 @@ fn full(reply: Reply) -> Reply {
     }
 }
 
-fn fields(reply: Reply, count: usize) -> Reply {
-    let mut items = match reply {
-        Reply::Array(items) => items,
-        _ => Vec::new(),
-    };
+fn fields(mut items: Vec<Reply>, count: usize) -> Reply {
     items.resize(count, Reply::Nil);
     Reply::Array(items.into_iter().map(full).collect())
 }

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::time::Duration;
 
-use super::glance;
+use super::glance::Wanted;
 use super::row::{Row, State};
 use crate::lease::names::{MOST_SLOTS, Names, Prefix, RawKey};
 use crate::lease::protocol::inspect::{self, Inspect, Seen};
@@ -74,30 +74,36 @@ pub fn all(
     let mut rows = Vec::new();
     for mut node in store.primaries(soon())? {
         let found = find(&mut node, prefix, pattern, show)?;
-        read(&mut node, prefix, found, &mut rows)?;
+        read(&mut node, prefix, &found, &mut rows)?;
     }
     rows.sort_by(|a, b| (&a.key, a.raw, a.slot).cmp(&(&b.key, b.raw, b.slot)));
     Ok(rows)
 }
 
-/// Names with the highest slot that has keys.
-type Found = Vec<(Names, u8)>;
+/// What SCAN saw of one lease.
+#[derive(Clone, Copy, Debug, Default)]
+struct Traces {
+    /// The highest slot that has keys.
+    highest: u8,
+    queued: bool,
+}
 
 fn find(
     node: &mut Store,
     prefix: &Prefix,
     pattern: &str,
     show: &mut dyn FnMut(Progress, usize),
-) -> Result<Found, Trouble> {
-    let found: RefCell<HashMap<Names, u8>> = RefCell::default();
+) -> Result<Vec<(Names, Traces)>, Trouble> {
+    let found: RefCell<HashMap<Names, Traces>> = RefCell::default();
     node.scan(
         &Names::pattern(prefix, pattern),
         Moment::FAR,
         &mut |key| {
             if let Some((names, slot)) = Names::of(prefix, key) {
                 let mut found = found.borrow_mut();
-                let highest = found.entry(names).or_insert(1);
-                *highest = slot.max(*highest);
+                let traces = found.entry(names).or_default();
+                traces.highest = slot.max(traces.highest);
+                traces.queued |= key.ends_with(b":queue");
             }
         },
         &mut |progress| show(progress, found.borrow().len()),
@@ -108,54 +114,97 @@ fn find(
 fn read(
     node: &mut Store,
     prefix: &Prefix,
-    found: Found,
+    found: &[(Names, Traces)],
     rows: &mut Vec<Row>,
 ) -> Result<(), Trouble> {
-    let mut others: Vec<(&Names, u8, u8)> = Vec::new();
-    for some in found.chunks(BATCH) {
-        let wanted: Vec<(&Names, u8)> = some.iter().map(|(names, _)| (names, 1)).collect();
-        for (seen, (names, highest)) in glimpse(node, &wanted)?.into_iter().zip(some) {
-            let slots = slots(&seen).max(*highest);
-            others.extend((2..=slots).map(|slot| (names, slot, slots)));
-            rows.push(settled(node, prefix, names, (1, slots), seen)?);
-        }
+    let first: Vec<Wanted<'_>> = found
+        .iter()
+        .map(|(names, traces)| Wanted {
+            names,
+            slot: 1,
+            queued: traces.queued,
+        })
+        .collect();
+    let mut others: Vec<(Wanted<'_>, u8)> = Vec::new();
+    let seen = glimpse(node, &first)?;
+    for ((seen, wanted), (_, traces)) in seen.into_iter().zip(first).zip(found) {
+        let seen = settled(node, wanted, seen)?;
+        let slots = slots(&seen).max(traces.highest);
+        others.extend((2..=slots).map(|slot| {
+            let queued = false;
+            (
+                Wanted {
+                    slot,
+                    queued,
+                    ..wanted
+                },
+                slots,
+            )
+        }));
+        rows.push(row(node, prefix, wanted.names, (1, slots), seen));
     }
-    for some in others.chunks(BATCH) {
-        let wanted: Vec<(&Names, u8)> = some
-            .iter()
-            .map(|(names, slot, _)| (*names, *slot))
-            .collect();
-        for (seen, (names, slot, slots)) in glimpse(node, &wanted)?.into_iter().zip(some) {
-            rows.push(settled(node, prefix, names, (*slot, *slots), seen)?);
-        }
+    let wanted: Vec<Wanted<'_>> = others.iter().map(|(wanted, _)| *wanted).collect();
+    let seen = glimpse(node, &wanted)?;
+    for (seen, (wanted, slots)) in seen.into_iter().zip(others) {
+        let seen = settled(node, wanted, seen)?;
+        rows.push(row(node, prefix, wanted.names, (wanted.slot, slots), seen));
     }
     Ok(())
 }
 
-fn glimpse(node: &mut Store, wanted: &[(&Names, u8)]) -> Result<Vec<Seen>, Trouble> {
-    let mut batch = Batch::default();
-    batch.add(&[b"TIME"]);
-    for (names, slot) in wanted {
-        glance::add(&mut batch, names, *slot);
+/// A look at each. None: it has to be asked for by the script, which cuts what it reads, because a reply was too
+/// long for a lease.
+fn glimpse(node: &mut Store, wanted: &[Wanted<'_>]) -> Result<Vec<Option<Seen>>, Trouble> {
+    let mut all = Vec::with_capacity(wanted.len());
+    let mut under_way: Option<(Batch, &[Wanted<'_>])> = None;
+    for some in wanted.chunks(BATCH) {
+        let mut batch = Batch::default();
+        batch.add(&[b"TIME"]);
+        for one in some {
+            one.add(&mut batch);
+        }
+        let posted = node.post(&batch, soon());
+        let well = match under_way.take() {
+            Some((batch, some)) => gather(node, &batch, some, &mut all)?,
+            None => true,
+        };
+        // With a connection goes what was posted on it.
+        if posted.is_ok() && well {
+            under_way = Some((batch, some));
+        } else {
+            node.hang_up();
+            all.extend(some.iter().map(|_| None));
+        }
     }
-    // A reply that is too long for a lease breaks the connection for all of them: the script cuts what it reads.
-    let Ok(replies) = node.batch(&batch, soon()) else {
-        return wanted
-            .iter()
-            .map(|(names, slot)| ask(node, names, *slot))
-            .collect();
+    if let Some((batch, some)) = under_way {
+        gather(node, &batch, some, &mut all)?;
+    }
+    Ok(all)
+}
+
+/// False: the connection is lost, and these have to be asked for again.
+fn gather(
+    node: &mut Store,
+    batch: &Batch,
+    wanted: &[Wanted<'_>],
+    all: &mut Vec<Option<Seen>>,
+) -> Result<bool, Trouble> {
+    let Ok(replies) = node.gather(batch, soon()) else {
+        all.extend(wanted.iter().map(|_| None));
+        return Ok(false);
     };
-    let (time, replies) = replies.split_first().unzip();
-    let now_us = time.and_then(server_time).unwrap_or_else(wall_us);
-    replies
-        .unwrap_or_default()
-        .chunks(glance::COMMANDS)
-        .zip(wanted)
-        .map(|(replies, (names, slot))| {
-            glance::decode(names, *slot, now_us, replies)
-                .map_err(|error| refusal(&error, &node.target().describe()))
-        })
-        .collect()
+    let mut replies = replies.into_iter();
+    let now_us = replies
+        .next()
+        .and_then(|time| server_time(&time))
+        .unwrap_or_else(wall_us);
+    for one in wanted {
+        let seen = one
+            .decode(now_us, &mut replies)
+            .map_err(|error| refusal(&error, &node.target().describe()))?;
+        all.push(Some(seen));
+    }
+    Ok(true)
 }
 
 fn server_time(reply: &Result<Reply, String>) -> Option<u64> {
@@ -167,19 +216,19 @@ fn server_time(reply: &Result<Reply, String>) -> Option<u64> {
 }
 
 /// A glance is no atomic step, and tells no waiters: what looks odd in it is asked again.
-fn settled(
-    node: &mut Store,
-    prefix: &Prefix,
-    names: &Names,
-    of: (u8, u8),
-    seen: Seen,
-) -> Result<Row, Trouble> {
-    let queued = of.0 == 1 && seen.waiting > 0;
-    let odd = queued
-        || matches!(seen.state, inspect::State::Foreign { .. })
-        || (seen.state == inspect::State::Free && seen.holding.as_ref().is_some_and(|h| !h.ended));
-    let seen = if odd { ask(node, names, of.0)? } else { seen };
-    Ok(row(node, prefix, names, of, seen))
+fn settled(node: &mut Store, wanted: Wanted<'_>, seen: Option<Seen>) -> Result<Seen, Trouble> {
+    match seen {
+        Some(seen) if !odd(&seen) => Ok(seen),
+        _ => ask(node, wanted.names, wanted.slot),
+    }
+}
+
+fn odd(seen: &Seen) -> bool {
+    match &seen.state {
+        inspect::State::Foreign { .. } => true,
+        inspect::State::Free => seen.holding.as_ref().is_some_and(|held| !held.ended),
+        _ => seen.waiting > 0,
+    }
 }
 
 /// Whether anybody holds or keeps any of them.

@@ -30,7 +30,7 @@ struct Object<'a> {
     remaining_ms: Option<u64>,
     expires_at_ms: Option<u64>,
     broken_by: Option<&'a str>,
-    /// All in the queue of this key, whatever slot they get; `waiters` lists the first thousand, in order.
+    /// All in the queue, on the first slot: it is one for all slots. `waiters` lists the first thousand, in order.
     waiting: u64,
     waiters: Vec<Waiting<'a>>,
     last_run: Option<Last<'a>>,

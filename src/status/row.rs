@@ -87,25 +87,33 @@ impl Row {
         let now_us = seen.now_us;
         let state = state(&seen);
         let problem = problem(&seen, state);
-        let described = seen.holding.as_ref().filter(|_| state != State::Foreign);
+        let foreign = match seen.state {
+            inspect::State::Foreign { token } => Some(token),
+            _ => None,
+        };
+        let described = seen.holding.filter(|_| state != State::Foreign);
+        let held = described.as_ref();
         let known = |us: u64| Some(us).filter(|us| *us > 0);
-        let last = seen.last_run.clone().map(last_run);
+        let last = seen.last_run.map(last_run);
         let ended_us = last.as_ref().map(|last| last.ended_at_us);
         let since_us = match state {
-            State::Held => described.and_then(|held| known(held.holder.since_us)),
-            State::Abandoned => described.and_then(|held| known(held.expires_at_us)),
+            State::Held => held.and_then(|held| known(held.holder.since_us)),
+            State::Abandoned => held.and_then(|held| known(held.expires_at_us)),
             State::Cooling | State::Broken => ended_us,
             State::Free => seen.free_since_us.or(ended_us),
             State::Foreign => None,
         };
-        let token = match &seen.state {
-            inspect::State::Foreign { token } => Some(token.clone()),
-            _ => described.map(|held| held.token.clone()),
-        };
-        let broken_by = match (&seen.broken, described) {
-            (Some((token, by)), Some(held)) if *token == held.token => by.clone(),
+        let broken_by = match (seen.broken, held) {
+            (Some((token, by)), Some(held)) if token == held.token => by,
             _ => None,
         };
+        // One queue for all slots: it is shown with the first.
+        let queue = if slot == 1 { seen.waiters } else { Vec::new() };
+        let waiters = queue.into_iter().map(|waiter| Waiter {
+            waited: between(waiter.since_us, now_us),
+            silent: waiter.silent,
+            who: short(waiter.who),
+        });
         Row {
             key: names.key().to_owned(),
             raw: names.is_raw(),
@@ -113,27 +121,21 @@ impl Row {
             slots,
             state,
             now_us,
-            holder: described.map(|held| short(&held.holder.who)),
-            token: token.map(|token| cut(&token).to_owned()),
-            fence: described.and_then(|held| held.fence).map(|fence| fence.0),
-            acquired_at_us: described.and_then(|held| known(held.holder.since_us)),
-            renewed_at_us: described.and_then(|held| known(held.renewed_at_us)),
-            ttl: described.map(|held| held.ttl).filter(|ttl| !ttl.is_zero()),
+            fence: held.and_then(|held| held.fence).map(|fence| fence.0),
+            acquired_at_us: held.and_then(|held| known(held.holder.since_us)),
+            renewed_at_us: held.and_then(|held| known(held.renewed_at_us)),
+            ttl: held.map(|held| held.ttl).filter(|ttl| !ttl.is_zero()),
             since_us,
             remaining: seen.remaining,
-            broken_by: broken_by.map(|by| cut(&by).to_owned()),
-            waiting: seen.waiting,
-            waiters: seen
-                .waiters
-                .iter()
-                .map(|waiter| Waiter {
-                    who: short(&waiter.who),
-                    waited: between(waiter.since_us, now_us),
-                    silent: waiter.silent,
-                })
-                .collect(),
+            broken_by: broken_by.map(cropped),
+            waiting: if slot == 1 { seen.waiting } else { 0 },
+            waiters: waiters.collect(),
             last,
             problem,
+            token: foreign
+                .or_else(|| held.map(|held| held.token.clone()))
+                .map(cropped),
+            holder: described.map(|held| short(held.holder.who)),
         }
     }
 
@@ -204,22 +206,27 @@ fn problem(seen: &Seen, state: State) -> Option<String> {
 }
 
 /// Texts of others are cut as redlease itself cuts them.
-fn short(who: &Identity) -> Identity {
+fn cropped(mut text: String) -> String {
+    text.truncate(cut(&text).len());
+    text
+}
+
+fn short(who: Identity) -> Identity {
     Identity {
-        host: cut(&who.host).to_owned(),
+        host: cropped(who.host),
         pid: who.pid,
-        user: cut(&who.user).to_owned(),
-        label: cut(&who.label).to_owned(),
+        user: cropped(who.user),
+        label: cropped(who.label),
     }
 }
 
 fn last_run(last: inspect::LastRun) -> LastRun {
     LastRun {
         ended_at_us: last.ended_at_us,
-        outcome: cut(&last.outcome).to_owned(),
+        outcome: cropped(last.outcome),
         code: last.code,
         duration: last.duration,
-        host: last.host.map(|host| cut(&host).to_owned()),
+        host: last.host.map(cropped),
     }
 }
 

@@ -22,10 +22,19 @@ struct Column {
 
 const GAP: usize = 2;
 
+/// Columns of a text. Nearly all are plain, and there may be a hundred thousand.
+fn columns(text: &str) -> usize {
+    if text.is_ascii() {
+        text.len()
+    } else {
+        text.width()
+    }
+}
+
 impl Column {
     fn new(title: &'static str, rows: &[Row], cell: impl Fn(&Row) -> String) -> Column {
         let cells: Vec<String> = rows.iter().map(|row| clean(&cell(row))).collect();
-        let widest = cells.iter().map(|cell| cell.width()).max().unwrap_or(0);
+        let widest = cells.iter().map(|cell| columns(cell)).max().unwrap_or(0);
         let width = widest.max(title.width());
         Column {
             title,
@@ -90,6 +99,9 @@ fn fitted(rows: &[Row], width: usize) -> Vec<Column> {
         ("FENCE", fence as fn(&Row) -> String),
         ("LAST RUN", last_in_short),
     ] {
+        if total(&columns) + GAP + title.len() > width {
+            continue;
+        }
         let column = Column::new(title, rows, cell);
         if column.cells.iter().any(|cell| !cell.is_empty())
             && total(&columns) + GAP + column.width <= width
@@ -124,7 +136,7 @@ fn line(columns: &[Column], cells: &[&str], style: Style, state: Option<State>) 
             line.push_str("  ");
         }
         let text = fit_or_cut(cell, column.width);
-        let room = " ".repeat(column.width.saturating_sub(text.width()));
+        let room = " ".repeat(column.width.saturating_sub(self::columns(&text)));
         let text = match state {
             Some(state) if column.title == "STATE" => style.paint(&text, colour(state)),
             None => style.paint(&text, "1"),
@@ -153,7 +165,7 @@ fn colour(state: State) -> &'static str {
 
 /// Cut with a sign that it was.
 fn fit_or_cut(text: &str, width: usize) -> String {
-    if text.width() <= width {
+    if columns(text) <= width {
         return text.to_owned();
     }
     format!("{}…", fit(text, width.saturating_sub(1)))

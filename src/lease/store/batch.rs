@@ -28,11 +28,33 @@ impl Store {
         batch: &Batch,
         until: Moment,
     ) -> Result<Vec<Result<Reply, String>>, Trouble> {
+        self.post(batch, until)?;
+        self.gather(batch, until)
+    }
+
+    /// Sends a batch, so that the server works on it while the replies to the one before are read. Each is to be
+    /// gathered, in their order, and nothing else may be asked before; after a trouble nothing is left to gather.
+    pub fn post(&mut self, batch: &Batch, until: Moment) -> Result<(), Trouble> {
         self.connect(until)?;
         let Some(link) = self.link.as_mut() else {
             return Err(Trouble::again("no connection".to_owned()));
         };
-        let answers = link.rounds(&batch.bytes, batch.count, until);
+        let posted = link.post(&batch.bytes, until);
+        if posted.is_err() {
+            self.hang_up();
+        }
+        posted
+    }
+
+    pub fn gather(
+        &mut self,
+        batch: &Batch,
+        until: Moment,
+    ) -> Result<Vec<Result<Reply, String>>, Trouble> {
+        let Some(link) = self.link.as_mut() else {
+            return Err(Trouble::again("no connection".to_owned()));
+        };
+        let answers = link.gather(batch.count, until);
         if answers.is_err() {
             self.hang_up();
         }

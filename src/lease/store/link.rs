@@ -85,18 +85,17 @@ impl Link {
         self.reply(until).map_err(|trouble| trouble.sent(true))
     }
 
-    /// `count` requests in one, and their replies.
-    pub fn rounds(
-        &mut self,
-        requests: &[u8],
-        count: usize,
-        until: Moment,
-    ) -> Result<Vec<Answer>, Trouble> {
+    /// Sends requests whose replies are gathered later.
+    pub fn post(&mut self, requests: &[u8], until: Moment) -> Result<(), Trouble> {
         let mut begun = false;
         if let Err(stop) = self.stream.send(requests, until, &mut begun) {
             self.torn |= begun;
             return Err(self.stopped(stop));
         }
+        Ok(())
+    }
+
+    pub fn gather(&mut self, count: usize, until: Moment) -> Result<Vec<Answer>, Trouble> {
         (0..count).map(|_| self.reply(until)).collect()
     }
 
