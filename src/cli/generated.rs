@@ -36,6 +36,75 @@ const SIGNALS: &[(&str, &str)] = &[
     ),
 ];
 
+/// The names of `--json`, by page.
+const JSON: &[(&str, &[(&str, &str)])] = &[
+    (
+        "redlease-status",
+        &[
+            (
+                "key, raw_key",
+                "as typed, and whether it is one of --raw-key",
+            ),
+            ("slot, slots", "which holder of how many (--limit)"),
+            (
+                "state",
+                "held; cooling (--min-hold); broken (by an operator); free; abandoned (its time ran out without a \
+                 release: the holder died or was cut off); foreign (something that redlease cannot describe stands \
+                 at the key)",
+            ),
+            ("state_ms", "how long it is in this state"),
+            (
+                "holder",
+                "an object of host, pid, user, label: who holds it, or held it last",
+            ),
+            ("token, fence", "of that holding"),
+            (
+                "acquired_at_ms, renewed_at_ms, held_ms, ttl_ms",
+                "of that holding",
+            ),
+            (
+                "remaining_ms, expires_at_ms",
+                "until the key lapses unless it is renewed; null for a key without a time to live",
+            ),
+            ("broken_by", "user and host of the operator"),
+            (
+                "waiting, waiters",
+                "how many wait, and the first thousand in their order: host, pid, user, label, waited_ms, and silent \
+                 for one that is about to be dropped; on the first slot, since the queue is one for all",
+            ),
+            (
+                "last_run",
+                "an object of ended_at_ms, outcome (completed, signalled, lost, broken, max_run), code, duration_ms, \
+                 host",
+            ),
+            ("problem", "what is odd, in a sentence"),
+            ("at_ms", "when this was read"),
+        ],
+    ),
+    (
+        "redlease-acquire",
+        &[
+            ("key, token, fence, slot", "of the holding"),
+            ("ttl_ms, acquired_at_ms, expires_at_ms", "its times"),
+        ],
+    ),
+    (
+        "redlease-doctor",
+        &[
+            (
+                "check",
+                "machine, version, role, replicas, clock, latency, eviction, persistence, timeout, clients, cluster, \
+                 access, encryption, unknown, lease, rights, wake-ups, list, connection, acl-rule",
+            ),
+            ("level", "ok, warn or fail"),
+            (
+                "finding, meaning, remedy",
+                "what was seen, what it means for a lease, and what to do about it",
+            ),
+        ],
+    ),
+];
+
 #[test]
 fn man_pages_and_completions_are_current() {
     let mut files = vec![
@@ -127,6 +196,14 @@ fn page(command: &Command, name: &str) -> String {
         for one in GIVEN {
             item(&mut roff, one.name, one.meaning);
         }
+    }
+    if let Some((_, names)) = JSON.iter().find(|(page, _)| *page == name) {
+        list(&mut roff, "JSON", names.iter().copied());
+        paragraph(
+            &mut roff,
+            "These names stay; more may come. What is unknown or does not apply is null. Times (_at_ms) are \
+             milliseconds since 1970 by the server's clock, spans (_ms) are milliseconds.",
+        );
     }
     examples(&mut roff, &help);
     roff.control("SH", ["SEE ALSO"]);

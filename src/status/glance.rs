@@ -28,15 +28,9 @@ const SLOT: [&[u8]; 19] = [
     b"broken_by",
     b"free_since",
 ];
-const SHARED: [&[u8]; 7] = [
-    b"fence",
-    b"limit",
-    b"grants",
-    b"restores",
-    b"breaks",
-    b"done_at",
-    b"done_host",
-];
+/// The first of inspect.lua's; the counters are not shown.
+const SHARED: [&[u8]; 2] = [b"fence", b"limit"];
+const ALL_SHARED: usize = 7;
 
 /// What is wanted: one slot of one lease.
 #[derive(Clone, Copy, Debug)]
@@ -112,7 +106,7 @@ impl Wanted<'_> {
             full(value),
             left,
             fields(own, SLOT.len()),
-            fields(shared, SHARED.len()),
+            fields(shared, ALL_SHARED),
             waiting,
             none(),
         ]);

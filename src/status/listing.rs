@@ -108,7 +108,10 @@ fn find(
         },
         &mut |progress| show(progress, found.borrow().len()),
     )?;
-    Ok(found.into_inner().into_iter().collect())
+    let mut found: Vec<(Names, Traces)> = found.into_inner().into_iter().collect();
+    // Here, where they are small: the rows that follow need little sorting then.
+    found.sort_by(|(a, _), (b, _)| a.key().cmp(b.key()));
+    Ok(found)
 }
 
 fn read(

@@ -96,7 +96,26 @@ impl Link {
     }
 
     pub fn gather(&mut self, count: usize, until: Moment) -> Result<Vec<Answer>, Trouble> {
-        (0..count).map(|_| self.reply(until)).collect()
+        let mut answers = Vec::with_capacity(count);
+        while answers.len() < count {
+            // Those that are here already, without moving the rest forward for each of them.
+            let mut at = 0;
+            while answers.len() < count {
+                let rest = self.inbox.get(at..).unwrap_or_default();
+                let Ok(Some(end)) = Frame::default().end(rest) else {
+                    break;
+                };
+                let answer = read(rest.get(..end).unwrap_or_default())
+                    .map_err(|wrong| self.garbage(wrong))?;
+                answers.push(answer.map_err(|error| self.mask(error)));
+                at += end;
+            }
+            self.inbox.drain(..at);
+            if answers.len() < count {
+                answers.push(self.reply(until)?);
+            }
+        }
+        Ok(answers)
     }
 
     /// A server that hangs up, full or by TLS, often says why before.
