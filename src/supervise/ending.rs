@@ -41,6 +41,9 @@ pub struct Ending {
     pub granted_at: Option<Moment>,
     /// When the job began, and whether it did: not if it could not be executed.
     pub started_at: Option<Moment>,
+    /// The guard was told to start the job, and did not answer that it could not: a guard that is stopped just then
+    /// may have done so and said nothing. Nobody may read "the job did not run" from what it did half of.
+    pub may_have_begun: bool,
     /// When the last process of the job was gone.
     pub ended_at: Option<Moment>,
     pub job: Option<End>,
@@ -69,6 +72,7 @@ impl Ending {
             token: None,
             granted_at: None,
             started_at: None,
+            may_have_begun: false,
             ended_at: None,
             job: None,
             lost: None,
@@ -87,7 +91,7 @@ impl Ending {
     /// The word for it in `info` and in a report.
     pub fn outcome(&self) -> &'static str {
         // As in the exit code: what never ran lost nothing.
-        let lost = self.lost.as_ref().filter(|_| self.started_at.is_some());
+        let lost = self.lost.as_ref().filter(|_| self.may_have_begun);
         match (lost, &self.refused, self.job) {
             (Some(Loss::Broken { .. }), _, _) => "broken",
             (Some(_), _, _) => "lost",
@@ -104,7 +108,7 @@ impl Ending {
 
     /// A lost lease wins over all that the job says, and over `--max-run`.
     pub fn exit_for(&self, on_lost: OnLost) -> Exit {
-        let lost = self.lost.is_some() && self.started_at.is_some() && on_lost != OnLost::Warn;
+        let lost = self.lost.is_some() && self.may_have_begun && on_lost != OnLost::Warn;
         if lost || self.guard_failed || !self.unkillable.is_empty() {
             return Exit::Lost;
         }
@@ -132,14 +136,13 @@ impl Ending {
 mod tests {
     use super::*;
 
-    /// The guard was stopped before it could start the job, and the lease ran out meanwhile.
     #[test]
-    fn a_lease_that_is_lost_before_the_job_begins_is_told_as_its_code_is() {
+    fn a_lease_that_is_lost_before_the_job_can_have_begun_is_told_as_its_code_is() {
         let mut ending = Ending::new();
         ending.lost = Some(Loss::Expired);
         assert_eq!(ending.exit_for(OnLost::Stop), Exit::Failed);
         assert_eq!(ending.outcome(), "not_started");
-        ending.started_at = Some(Moment(1));
+        ending.may_have_begun = true;
         assert_eq!(ending.exit_for(OnLost::Stop), Exit::Lost);
         assert_eq!(ending.outcome(), "lost");
     }

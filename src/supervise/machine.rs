@@ -266,16 +266,19 @@ impl Machine {
             }
             Report::TooLate => {
                 self.ending.started_at = None;
+                self.ending.may_have_begun = false;
                 self.too_late(now)
             }
             Report::NotStarted(errno) => {
                 let why = std::io::Error::from_raw_os_error(errno);
+                self.ending.may_have_begun = false;
                 self.fail(Exit::Failed, format!("the job cannot be started: {why}"));
                 self.release(now)
             }
             Report::NotExecuted(errno) => {
                 let why = std::io::Error::from_raw_os_error(errno);
                 self.ending.started_at = None;
+                self.ending.may_have_begun = false;
                 let exit = match why.kind() {
                     std::io::ErrorKind::NotFound => Exit::NotFound,
                     _ => Exit::CannotExecute,

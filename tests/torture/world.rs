@@ -39,7 +39,8 @@ pub struct Servers {
 
 impl Servers {
     pub fn start(world: World, folder: &Path, relay: &Relay) -> Servers {
-        let options = || Redis::options().debug();
+        // A replica is fed at once, and not after the usual 5 s.
+        let options = || Redis::options().debug().line("repl-diskless-sync-delay 0");
         let clock = (world == World::Stepped).then(|| folder.join("clock"));
         let servers = match world {
             World::Kept | World::Stormy => vec![options().persistent().start()],

@@ -91,6 +91,7 @@ impl Machine {
         }
         self.clocks = Some(Clocks::new(kill_at.remaining(sent), now, wall_us()));
         self.phase = Phase::Starting;
+        self.ending.may_have_begun = true;
         vec![Act::Start { grant, token }]
     }
 
@@ -122,7 +123,7 @@ impl Machine {
             return vec![];
         }
         if let Released::Lost(loss) = &released
-            && self.ending.started_at.is_some()
+            && self.ending.may_have_begun
         {
             self.ending.lost.get_or_insert(loss.clone());
         }
