@@ -1,6 +1,8 @@
 //! `make bench`: what redlease costs, beside its peers, in one report. Ratios come from runs that take turns, so that
 //! a busy machine slows all of them; absolute numbers belong to the machine that is named.
 //!
+//! `cargo bench --bench report -- overhead idle` makes those parts alone: overhead, handover, cost, idle, many.
+//!
 //! REDLEASE   the program to measure (the Makefile names the one that people install)
 //! ROUNDS     how many turns of each (200)
 
@@ -29,11 +31,12 @@ fn main() -> Result<()> {
         ["floor", socket, requests] => floor::run(socket, requests),
         ["job", file] => handover::job(file),
         ["peak", command @ ..] => measure::print_peak(command),
-        _ => report(),
+        // `cargo bench` adds a flag of its own.
+        parts => report(parts),
     }
 }
 
-fn report() -> Result<()> {
+fn report(words: &[&str]) -> Result<()> {
     let binary = std::env::var_os("REDLEASE")
         .map(PathBuf::from)
         .context("REDLEASE names the program to measure: use `make bench`")?;
@@ -46,11 +49,27 @@ fn report() -> Result<()> {
     };
     let place = Place::new(&binary)?;
     say(&machine::describe(&place)?);
-    say(&overhead::report(&place, rounds)?);
-    say(&handover::report(&place)?);
-    say(&server::cost(&place)?);
-    say(&idle::report(&place)?);
-    say(&server::many(&place)?);
+    let named: Vec<&str> = words
+        .iter()
+        .copied()
+        .filter(|word| !word.starts_with('-'))
+        .collect();
+    let wanted = |part: &str| named.is_empty() || named.contains(&part);
+    if wanted("overhead") {
+        say(&overhead::report(&place, rounds)?);
+    }
+    if wanted("handover") {
+        say(&handover::report(&place)?);
+    }
+    if wanted("cost") {
+        say(&server::cost(&place)?);
+    }
+    if wanted("idle") {
+        say(&idle::report(&place)?);
+    }
+    if wanted("many") {
+        say(&server::many(&place)?);
+    }
     Ok(())
 }
 
