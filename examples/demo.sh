@@ -2,13 +2,22 @@
 # Two runs of one job compete for a lease on a throw-away Redis, and then a holder falls asleep.
 # Nothing outside a temporary folder is touched, except that a missing redis-server is installed, and announced.
 #
-# REDLEASE=/path/to/redlease uses that program instead of building one.
+# REDLEASE=/path/to/redlease uses that program instead of building one; STEP=SECONDS makes the jobs slower.
 
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
 show() { printf '$ %s\n' "$*"; }
+# Until the lease of the demo is held.
+held() {
+    for _ in $(seq 400); do
+        redlease status -q import && return
+        sleep 0.05
+    done
+    echo "the lease was not taken" >&2
+    exit 1
+}
 
 if ! command -v redis-server >/dev/null; then
     say "redis-server is missing: installing it from the system's packages"
@@ -57,7 +66,7 @@ cat >"$dir/import.sh" <<'JOB'
 #!/bin/sh
 echo "  [$1] import begins, fence $REDLEASE_FENCE"
 for step in 1 2 3 4; do
-    sleep 0.5
+    sleep "${STEP:-0.5}"
     echo "  [$1] step $step of 4"
 done
 echo "  [$1] import is done"
@@ -68,10 +77,7 @@ say "1. Two hosts start the same job at the same moment"
 show "redlease run --key import -- ./import.sh host-a    # and host-b beside it"
 redlease run --key import --label host-a -- "$dir/import.sh" host-a &
 first=$!
-for _ in $(seq 100); do
-    redlease status -q import && break
-    sleep 0.05
-done
+held
 code=0
 redlease run --key import --label host-b -- "$dir/import.sh" host-b || code=$?
 echo "  host-b came second, and ended with $code"
@@ -84,7 +90,7 @@ wait "$first"
 say "3. A third one would rather wait"
 redlease run --key import --label host-a -- "$dir/import.sh" host-a &
 first=$!
-sleep 0.3
+held
 show "redlease run --key import --wait 1m -- ./import.sh host-c"
 redlease run --key import --label host-c --wait 1m -- "$dir/import.sh" host-c
 wait "$first"
@@ -98,9 +104,10 @@ while :; do
 done
 JOB
 chmod +x "$dir/ticks.sh"
-show "redlease run --key import --ttl 3s -- ./ticks.sh    # and then: kill -STOP redlease"
-redlease run --key import --ttl 3s --label sleepy -- "$dir/ticks.sh" &
+show "redlease run --key import --ttl 5s -- ./ticks.sh    # and then: kill -STOP redlease"
+redlease run --key import --ttl 5s --label sleepy -- "$dir/ticks.sh" &
 sleeper=$!
+held
 sleep 1
 kill -STOP "$sleeper"
 echo "  redlease sleeps; its guard does not, and ends the job before the lease runs out:"
