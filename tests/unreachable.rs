@@ -43,6 +43,21 @@ fn a_server_that_hangs_is_given_up_and_no_key_is_left() {
     assert_eq!(redis.cli(&["EXISTS", "redlease:{k}"]), Value::Int(0));
 }
 
+/// A request may take 5 s by itself.
+#[test]
+fn a_short_wait_on_a_server_that_hangs_is_short() {
+    let redis = Redis::start();
+    redis.pause();
+    let outcome = Redlease::run("k")
+        .on(&redis)
+        .args(["--wait", "500ms"])
+        .sh("echo the job ran")
+        .exits(69);
+    redis.resume();
+    outcome.says(&[]);
+    assert!(outcome.took < ms(4_500), "{:?}", outcome.took);
+}
+
 #[test]
 fn a_port_that_accepts_and_never_answers_is_given_up() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -28,7 +28,8 @@ impl Environment {
         }
     }
 
-    /// Slot 0 is the stand-in's: the job runs without a lease (`--if-unreachable run`).
+    /// Slot 0 is the stand-in's: the job runs without a lease (`--if-unreachable run`), and an empty text keeps
+    /// what was inherited from telling otherwise.
     pub fn of(&self, grant: &Grant, token: &Token) -> Vec<(OsString, OsString)> {
         let held = grant.slot > 0;
         let only = |text: String| if held { text } else { String::new() };
@@ -38,8 +39,8 @@ impl Environment {
             .map_or(self.ttl_ms, |enclosing| enclosing.ttl_ms);
         let acquired_at_ms = grant.acquired_at_us / 1000;
         let mut set = vec![
-            ("REDLEASE_HELD", held.to_string()),
-            ("REDLEASE_KEY", self.key.clone()),
+            ("REDLEASE_HELD", only("true".to_owned())),
+            ("REDLEASE_KEY", only(self.key.clone())),
             ("REDLEASE_TOKEN", only(token.as_str().to_owned())),
             ("REDLEASE_FENCE", only(grant.fence.to_string())),
             ("REDLEASE_SLOT", only(grant.slot.to_string())),

@@ -316,12 +316,15 @@ impl Guard {
     }
 }
 
-/// The additions, in the place of what was called so before.
+/// The additions, in the place of what was called so before; an empty one takes it away.
 fn add(environment: &mut Vec<CString>, additions: &[(OsString, OsString)]) {
     for (name, value) in additions {
         let mut start = name.as_bytes().to_vec();
         start.push(b'=');
         environment.retain(|entry| !entry.to_bytes().starts_with(&start));
+        if value.is_empty() {
+            continue;
+        }
         start.extend(value.as_bytes());
         // A value with a NUL cannot be in an environment.
         environment.extend(CString::new(start));
@@ -336,6 +339,10 @@ mod tests {
     fn additions_replace_what_was_called_so() {
         let mut environment = vec![c"A=1".to_owned(), c"AB=2".to_owned(), c"odd".to_owned()];
         add(&mut environment, &[("A".into(), "3".into())]);
+        add(
+            &mut environment,
+            &[("B".into(), "4".into()), ("B".into(), "".into())],
+        );
         assert_eq!(
             environment,
             [c"AB=2".into(), c"odd".into(), CString::from(c"A=3")]

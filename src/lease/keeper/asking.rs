@@ -25,6 +25,8 @@ pub enum Answer {
 
 /// A key's last millisecond may still be there when its TTL has been slept away.
 const AFTER_TTL: Duration = Duration::from_millis(2);
+/// What a first answer may take, however short the wait.
+const FIRST_ANSWER: Duration = Duration::from_secs(1);
 /// What leaving may cost somebody who presses Ctrl-C while the server hangs.
 const LEAVE_LIMIT: Duration = Duration::from_millis(500);
 
@@ -118,16 +120,20 @@ impl<'a> Asking<'a> {
         }
     }
 
+    /// The limit of a wait bounds every try; but a server that was never reached gets time for a first answer.
+    fn end_of_tries(&self, end: Option<Moment>) -> Moment {
+        match end {
+            Some(end) if self.reached => end,
+            Some(end) => end.max(self.started.after(FIRST_ANSWER)),
+            None => Moment::FAR,
+        }
+    }
+
     /// One question, on a connection with a token of its own.
     fn ask(&mut self, end: Option<Moment>) -> (Moment, Result<Result<Grant, Refusal>, Trouble>) {
         let now = Moment::now();
-        let bound = |moment: Moment| {
-            if self.reached {
-                moment.min(end.unwrap_or(Moment::FAR))
-            } else {
-                moment
-            }
-        };
+        let end_of_tries = self.end_of_tries(end);
+        let bound = |moment: Moment| moment.min(end_of_tries);
         // A wait that has just ended still needs a moment to hear the answer.
         let floor = now.after(Duration::from_millis(20));
         if let Err(trouble) = self
@@ -263,7 +269,7 @@ impl<'a> Asking<'a> {
             _ => {
                 let wish = &self.wish;
                 let limit = wish.timing.request_limit.min(wish.connect_limit);
-                self.started.after(limit)
+                self.started.after(limit).min(self.end_of_tries(end))
             }
         };
         if next >= limit {
