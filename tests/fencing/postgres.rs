@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use nix::sys::signal::Signal;
 use tempfile::TempDir;
 
-use super::resources::{Resource, copy, output, without};
+use super::resources::{Resource, copy, output, pairs, without};
 use crate::harness::process::send;
 use crate::harness::{PATIENCE, wait_until};
 
@@ -152,5 +152,11 @@ impl Resource for Postgres {
         let query =
             format!("SELECT value FROM totals WHERE resource = '{name}' ORDER BY id DESC LIMIT 1");
         output(self.psql().args(["-c", &query]))
+    }
+
+    fn all_current(&self) -> Vec<(String, String)> {
+        let query =
+            "SELECT DISTINCT ON (resource) resource, value FROM totals ORDER BY resource, id DESC";
+        pairs(&output(self.psql().args(["-c", query])))
     }
 }

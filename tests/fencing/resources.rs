@@ -20,11 +20,22 @@ pub trait Resource {
     fn target(&self, name: &str) -> String;
     /// What a reader finds.
     fn current(&self, name: &str) -> String;
+    /// All names, and what a reader finds for each.
+    fn all_current(&self) -> Vec<(String, String)>;
 
     fn writer(&self, script: &str, name: &str, value: &str) -> Vec<String> {
         let script = self.script(script).display().to_string();
         vec![script, self.target(name), value.to_owned()]
     }
+}
+
+/// Lines of `name|value`.
+pub fn pairs(lines: &str) -> Vec<(String, String)> {
+    let pair = |line: &str| {
+        let (name, value) = line.split_once('|').unwrap();
+        (name.to_owned(), value.to_owned())
+    };
+    lines.lines().map(pair).collect()
 }
 
 /// A copy of an example's folder, to which a script without its check is added.
@@ -75,6 +86,15 @@ impl Sqlite {
         });
         Sqlite(folder)
     }
+
+    fn query(&self, query: &str) -> String {
+        output(
+            Command::new("sqlite3")
+                .args(["-cmd", ".timeout 10000"])
+                .arg(self.0.path().join("totals.db"))
+                .arg(query),
+        )
+    }
 }
 
 impl Resource for Sqlite {
@@ -91,14 +111,15 @@ impl Resource for Sqlite {
     }
 
     fn current(&self, name: &str) -> String {
-        let query =
-            format!("SELECT value FROM totals WHERE resource = '{name}' ORDER BY id DESC LIMIT 1");
-        output(
-            Command::new("sqlite3")
-                .args(["-cmd", ".timeout 10000"])
-                .arg(self.0.path().join("totals.db"))
-                .arg(query),
-        )
+        self.query(&format!(
+            "SELECT value FROM totals WHERE resource = '{name}' ORDER BY id DESC LIMIT 1"
+        ))
+    }
+
+    fn all_current(&self) -> Vec<(String, String)> {
+        pairs(&self.query(
+            "SELECT resource, value FROM totals WHERE id IN (SELECT max(id) FROM totals GROUP BY resource)",
+        ))
     }
 }
 
@@ -134,5 +155,21 @@ impl Resource for Directory {
         let newest = output(Command::new(self.script("newest.sh")).arg(&folder));
         let value = fs::read_to_string(Path::new(&folder).join(newest)).unwrap();
         value.trim().to_owned()
+    }
+
+    fn all_current(&self) -> Vec<(String, String)> {
+        let named = |entry: std::io::Result<fs::DirEntry>| {
+            let name = entry.unwrap().file_name().into_string().unwrap();
+            let folder = self.0.path().join("totals").join(&name);
+            let files = fs::read_dir(folder)
+                .unwrap()
+                .map(|file| file.unwrap().path());
+            let newest = files.max().unwrap();
+            (name, fs::read_to_string(newest).unwrap().trim().to_owned())
+        };
+        fs::read_dir(self.0.path().join("totals"))
+            .unwrap()
+            .map(named)
+            .collect()
     }
 }
