@@ -73,6 +73,10 @@ fn attempt(plan: &BreakPlan, log: Log) -> Result<Exit, Trouble> {
         log.say(Level::Warning, "nothing was broken");
         return Ok(NOTHING);
     }
+    // Another --retain, or a long --once-per, may keep the record for longer.
+    let info = plan.names.info(plan.slot);
+    let kept = store.command(&[b"PTTL", info.as_bytes()], soon())?;
+    let kept = Duration::from_millis(kept.unsigned().unwrap_or(0));
     let operator = format!("{}@{}", host::user(), host::name());
     let request = Break {
         names: &plan.names,
@@ -81,7 +85,7 @@ fn attempt(plan: &BreakPlan, log: Log) -> Result<Exit, Trouble> {
         token: token.as_deref(),
         who: &operator,
         now: plan.now,
-        retain: RETAIN,
+        retain: RETAIN.max(kept),
     };
     // Thinking about it may have taken longer than a server keeps an idle connection.
     if !plan.yes {

@@ -27,6 +27,7 @@ pub fn renew(plan: &RenewPlan) -> Exit {
     let log = story.log;
     story.tell(|asking| {
         let seen = asking.look()?;
+        let retain = asking.retain()?;
         let held = seen
             .holding
             .as_ref()
@@ -65,6 +66,7 @@ pub fn renew(plan: &RenewPlan) -> Exit {
 pub fn release(plan: &Holding) -> Exit {
     Story::new(plan).tell(|asking| {
         let seen = asking.look()?;
+        let retain = asking.retain()?;
         let request = |resend| Release {
             names: &plan.names,
             slot: plan.slot,
@@ -179,6 +181,15 @@ impl Questions<'_> {
     fn look(&mut self) -> Result<Seen, Trouble> {
         let (names, slot) = (&self.plan.names, self.plan.slot);
         self.ask(&Inspect { names, slot })
+    }
+
+    /// How long the record of the last run is kept: another --retain, or a long --once-per, may ask for longer.
+    fn retain(&mut self) -> Result<Duration, Trouble> {
+        let info = self.plan.names.info(self.plan.slot);
+        let left = self.retry(&mut |store, _, until| {
+            store.command(&[b"PTTL", info.as_bytes()], until)
+        })?;
+        Ok(RETAIN.max(Duration::from_millis(left.unsigned().unwrap_or(0))))
     }
 
     fn ask<S: Script>(&mut self, script: &S) -> Result<S::Answer, Trouble> {

@@ -129,8 +129,6 @@ fn with_nothing_to_break_it_is_1_and_a_dead_holder_is_named() {
         .says(&["nobody holds k"]);
     let run = Redlease::run("k").on(&redis).ttl("2s").holds().start().up();
     let pid = run.pid();
-    // Stopped first, or it would see its guard die, and give the lease back.
-    send(pid, Signal::SIGSTOP);
     send(pid, Signal::SIGKILL);
     wait_until("the end of the lease", PATIENCE, || !redis.exists(KEY));
     let dead = format!("(pid {pid}, ");

@@ -236,3 +236,22 @@ fn slots_and_raw_keys_are_handed_on_by_the_environment() {
     assert!(!redis.exists("redlease:{k}:2"));
     assert!(redis.exists(KEY));
 }
+
+/// The record of a long `--retain` is not cut short by those who do not know of it.
+#[test]
+fn a_record_is_kept_for_as_long_as_was_asked() {
+    const DAYS_300: i64 = 300 * 24 * 3600 * 1000;
+    let redis = Redis::start();
+    let kept = || redis.pttl("redlease:{k}:info");
+    let token = token(&redis, &["--ttl", "60s", "--retain", "365d"]);
+    assert!(kept() > DAYS_300, "{}", kept());
+    of(&redis, "renew", &token).exits(0);
+    assert!(kept() > DAYS_300, "{}", kept());
+    of(&redis, "release", &token).exits(0);
+    assert!(kept() > DAYS_300, "{}", kept());
+    acquire(&redis, &["--ttl", "60s", "--retain", "365d"]).exits(0);
+    Redlease::command(["break", "k", "--yes"])
+        .on(&redis)
+        .exits(0);
+    assert!(kept() > DAYS_300, "{}", kept());
+}

@@ -15,7 +15,7 @@ Examples:
   redlease status -q deploy && echo held
   redlease status --watch 1s
 
-Exit codes with -q: 0 held, 1 free, 69 cannot tell.";
+Exit codes with -q: 0 held (or kept from others: cooling, broken), 1 free, 69 cannot tell.";
 
 /// Show who holds a lease, how long, and who waits for it
 #[derive(Args, Clone)]

@@ -174,6 +174,8 @@ fn fit_or_cut(text: &str, width: usize) -> String {
 fn key(row: &Row) -> String {
     if row.slots > 1 {
         format!("{} [{}/{}]", row.key, row.slot, row.slots)
+    } else if row.raw {
+        format!("{} (raw)", row.key)
     } else {
         row.key.clone()
     }
