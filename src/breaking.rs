@@ -73,6 +73,10 @@ fn attempt(plan: &BreakPlan, log: Log) -> Result<Exit, Trouble> {
         log.say(Level::Warning, "nothing was broken");
         return Ok(NOTHING);
     }
+    // Thinking about it may have taken longer than a server keeps an idle connection.
+    if !plan.yes {
+        store.hang_up();
+    }
     // Another --retain, or a long --once-per, may keep the record for longer.
     let info = plan.names.info(plan.slot);
     let kept = store.command(&[b"PTTL", info.as_bytes()], soon())?;
@@ -87,10 +91,6 @@ fn attempt(plan: &BreakPlan, log: Log) -> Result<Exit, Trouble> {
         now: plan.now,
         retain: RETAIN.max(kept),
     };
-    // Thinking about it may have taken longer than a server keeps an idle connection.
-    if !plan.yes {
-        store.hang_up();
-    }
     let broke = store.ask(&request, soon())?;
     Ok(told(plan, &seen, &broke, log))
 }

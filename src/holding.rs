@@ -47,7 +47,7 @@ pub fn renew(plan: &RenewPlan) -> Exit {
             token: &plan.holding.token,
             fence: held.and_then(|held| held.fence).unwrap_or(Fence(0)),
             ttl,
-            retain: plan.holding.retain.max(ttl),
+            retain: retain.max(ttl),
             restore_until_us: None,
             only_longer: true,
             acquired_at_us: held.map_or(seen.now_us, |held| held.holder.since_us),
@@ -73,7 +73,7 @@ pub fn release(plan: &Holding) -> Exit {
             limit: limit(&seen, plan.slot),
             token: &plan.token,
             fence: Fence(0),
-            retain: plan.retain,
+            retain,
             resend,
             strict: true,
             keep_until_us: None,
@@ -186,10 +186,10 @@ impl Questions<'_> {
     /// How long the record of the last run is kept: another --retain, or a long --once-per, may ask for longer.
     fn retain(&mut self) -> Result<Duration, Trouble> {
         let info = self.plan.names.info(self.plan.slot);
-        let left = self.retry(&mut |store, _, until| {
-            store.command(&[b"PTTL", info.as_bytes()], until)
-        })?;
-        Ok(RETAIN.max(Duration::from_millis(left.unsigned().unwrap_or(0))))
+        let left =
+            self.retry(&mut |store, _, until| store.command(&[b"PTTL", info.as_bytes()], until))?;
+        let left = Duration::from_millis(left.unsigned().unwrap_or(0));
+        Ok(self.plan.retain.max(left))
     }
 
     fn ask<S: Script>(&mut self, script: &S) -> Result<S::Answer, Trouble> {
