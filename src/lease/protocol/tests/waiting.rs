@@ -328,3 +328,51 @@ fn a_clock_that_steps_back_delays_nobody() {
     let next = b.wait(&mut on, "b", None).unwrap();
     assert_eq!(next.fence, Fence(grant.fence.0 + 1));
 }
+
+/// A random story found it: the third took its turn together with the second.
+#[test]
+fn who_moves_up_while_it_is_free_keeps_the_time_of_its_place() {
+    let server = Server::start();
+    let mut on = clocked(&server);
+    let holder = contender("db0");
+    let grant = holder.acquire(&mut on).unwrap();
+    let all: Vec<Contender> = ["a", "b", "c"].into_iter().map(contender).collect();
+    let mut ears: Vec<Connection> = Vec::new();
+    for one in &all {
+        let id = one.identity.host.as_str();
+        assert!(one.wait(&mut on, id, None).is_err());
+        ears.push(listener(&server, id));
+    }
+    pass(&mut on, 5_700);
+    assert!(all[1].wait(&mut on, "b", None).is_err());
+    assert!(all[2].wait(&mut on, "c", None).is_err());
+    pass(&mut on, 100);
+    holder.release(&mut on, &grant).unwrap();
+    assert_eq!(heard(&mut ears[1]), "1");
+    // `a` has hung since it came, and is dropped by the look of `c`, whose second is not over.
+    pass(&mut on, 490);
+    let answer = all[2].wait(&mut on, "c", None);
+    assert_eq!(ahead(&answer), 1);
+    assert!(matches!(answer, Err(Refusal::Queued { turn, .. }) if turn == ms(510)));
+    // `b` is told that it is the first now.
+    assert_eq!(heard(&mut ears[1]), "0");
+    assert!(all[1].wait(&mut on, "b", None).is_ok());
+}
+
+#[test]
+fn the_slot_that_is_free_for_longer_is_taken_first() {
+    let server = Server::start();
+    let mut on = clocked(&server);
+    let holders: Vec<Contender> = (0..2).map(|_| contender("h").limit(2)).collect();
+    let grants: Vec<Grant> = holders
+        .iter()
+        .map(|one| one.acquire(&mut on).unwrap())
+        .collect();
+    let a = contender("a").limit(2);
+    assert!(a.wait(&mut on, "a", None).is_err());
+    let _ear = listener(&server, "a");
+    holders[1].release(&mut on, &grants[1]).unwrap();
+    pass(&mut on, 100);
+    holders[0].release(&mut on, &grants[0]).unwrap();
+    assert_eq!(a.wait(&mut on, "a", None).unwrap().slot, 2);
+}
