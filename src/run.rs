@@ -21,7 +21,7 @@ use crate::report::waiting::WaitingLine;
 use crate::report::{Level, Log};
 use crate::supervise::{Job, Notice, Policy, Supervisor};
 use crate::sys::wake::Wake;
-use crate::sys::{Signal, host};
+use crate::sys::{Signal, host, memory};
 
 use crate::time::Moment;
 use ending::Story;
@@ -61,6 +61,7 @@ pub fn run(plan: RunPlan) -> Exit {
 
 /// The processes first, while there is one thread and no connection; then the keeper; then the job.
 fn supervised(plan: &RunPlan, log: Log) -> anyhow::Result<Story> {
+    memory::one_arena();
     let columns = host::columns();
     let identity = Identity {
         host: host::name(),

@@ -13,6 +13,7 @@ pub mod channel;
 pub mod descriptors;
 pub mod host;
 pub mod job;
+pub mod memory;
 pub mod pause;
 pub mod process;
 pub mod signals;

@@ -32,6 +32,26 @@ fn the_command_tree_is_sound() {
 }
 
 #[test]
+fn run_says_the_same_alone_as_among_the_others() {
+    for line in [
+        &["run", "--help"][..],
+        &["run", "-h"],
+        &["run"],
+        &["run", "--tll"],
+        &["run", "--on-lost", "weep"],
+        &["run", "--key", "k", "--ttl", "0", "--", "true"],
+    ] {
+        let alone = run_alone(&words(line)[1..]).err();
+        let among = Cli::try_parse_from(words(line)).err();
+        assert_eq!(
+            alone.map(|error| error.to_string()),
+            among.map(|error| error.to_string()),
+            "{line:?}"
+        );
+    }
+}
+
+#[test]
 fn arguments_of_the_job_arrive_as_they_are() {
     let job = [
         "printf", "<%s>", "a b", "", "*", "$HOME", "-v", "--help", "--", "--key", "x",
