@@ -5,6 +5,7 @@ mod commands;
 mod hostile;
 mod refusing;
 mod secrets;
+mod secure;
 mod sentinel;
 mod tls;
 mod urls;

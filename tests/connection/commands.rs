@@ -7,7 +7,7 @@ use crate::harness::{Redis, Redlease, Relay, Running, Weather, ms};
 const TOKEN: &str = "0b57c9a4-9a7c-4b2e-8f0e-6f6f3d0a1c11";
 
 /// Every command that asks Redis and ends, as it is typed.
-const COMMANDS: [&[&str]; 9] = [
+const COMMANDS: [&[&str]; 10] = [
     &["acquire", "--key", "k"],
     &["acquire", "--key", "k", "-w", "1s"],
     &["renew", "--key", "k", "--token", TOKEN],
@@ -17,6 +17,7 @@ const COMMANDS: [&[&str]; 9] = [
     &["status", "k"],
     &["status", "-q", "k"],
     &["break", "k", "--yes"],
+    &["fence", "check", "--resource", "r", "--fence", "7"],
 ];
 
 fn start(words: &[&str], url: &str) -> Running {
