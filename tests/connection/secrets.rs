@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use crate::harness::process::environment;
-use crate::harness::{Outcome, Redis, Redlease, Running};
+use crate::harness::{Outcome, Redis, Redlease, Running, Value};
 
 const PASSWORD: &str = "S3cr=t@w/rd";
 const ENCODED: &str = "S3cr%3Dt%40w%2Frd";
@@ -106,6 +106,54 @@ fn a_password_in_a_file_stays_there() {
         )
         .env("REDLEASE_PASSWORD_FILE", file);
     holds_in_secret(&redis, run, false);
+}
+
+/// Every character that a keyboard has and that means something to a URL, a shell or the protocol.
+#[test]
+fn a_password_may_have_every_special_character() {
+    let special = " !\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~é";
+    let redis = Redis::options().tcp().start();
+    let password = format!(">{special}");
+    let reply = redis.cli(&["ACL", "SETUSER", "u", "on", &password, "~*", "&*", "+@all"]);
+    assert_eq!(reply, Value::Text(b"OK".to_vec()));
+    let encoded: String = special.bytes().map(|byte| format!("%{byte:02X}")).collect();
+    let address = format!("127.0.0.1:{}", redis.port());
+    let with_password = format!("redis://u:{encoded}@{address}");
+    let run = || Redlease::run("k").job(["true"]);
+    run().env("REDLEASE_URL", &with_password).exits(0).silent();
+    let url = private(&redis, "url", &with_password);
+    run().arg("--url-file").arg(url).exits(0).silent();
+    let file = private(&redis, "password", special);
+    run()
+        .env("REDLEASE_URL", format!("redis://u@{address}"))
+        .arg("--password-file")
+        .arg(file)
+        .exits(0)
+        .silent();
+}
+
+#[test]
+fn a_file_that_everybody_can_read_is_warned_of() {
+    let redis = server();
+    let file = private(&redis, "url", &url(&redis));
+    std::fs::set_permissions(&file, PermissionsExt::from_mode(0o644)).unwrap();
+    let outcome = Redlease::run("k")
+        .arg("--url-file")
+        .arg(&file)
+        .job(["true"])
+        .exits(0);
+    outcome.says(&["--url-file", "can read it", "chmod o-r"]);
+    clean("stderr", &outcome.stderr);
+}
+
+#[test]
+fn help_shows_no_value_of_a_secret() {
+    for words in [&["run", "--help"][..], &["status", "-h"], &["--help"]] {
+        let outcome = Redlease::command(words)
+            .env("REDLEASE_URL", format!("redis://:{ENCODED}@127.0.0.1"))
+            .exits(0);
+        clean("the help", &outcome.out());
+    }
 }
 
 fn fails(redis: &Redis, url: String, code: i32) -> Outcome {

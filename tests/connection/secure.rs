@@ -83,7 +83,7 @@ fn sentinels_and_their_primary_are_asked_in_tls() {
     // Another authority's word is not enough for either of them.
     let other = Authority::new();
     run(&other, "k", &url)
-        .args(["--connect-timeout", "1s"])
+        .args(["--connect-timeout", "20s"])
         .job(["true"])
         .exits(78)
         .says(&["TLS"]);
@@ -134,7 +134,7 @@ fn an_address_of_ipv6_is_connected_to() {
     let url = format!("redis://[::1]:{}/1", redis.port());
     let outcome = Redlease::run("k")
         .env("REDLEASE_URL", url)
-        .args(["--connect-timeout", "1s"])
+        .args(["--connect-timeout", "10s"])
         .sh("echo ran")
         .output();
     if there {

@@ -1,8 +1,10 @@
 //! TLS against a real server, with certificates made on the spot.
 
+use std::io::Read;
+use std::net::TcpListener;
 use std::path::Path;
 
-use crate::harness::{Authority, Outcome, Redis, Redlease, ms};
+use crate::harness::{Authority, Outcome, PATIENCE, Redis, Redlease, ms, wait_until};
 
 fn run(host: &str, port: u16) -> Redlease {
     Redlease::run("k")
@@ -69,6 +71,34 @@ fn a_certificate_for_another_name_is_not_trusted() {
     trusting(run("localhost", port), &authority)
         .exits(78)
         .says(&["TLS", "another name"]);
+}
+
+/// A proxy in front of many servers chooses by the name, which the first words of a client carry in the clear.
+#[test]
+fn the_name_of_the_server_is_asked_for() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let run = run("localhost", port)
+        .args(["--tls-insecure", "--connect-timeout", "20s"])
+        .start();
+    let mut client = None;
+    wait_until("a connection", PATIENCE, || {
+        client = listener.accept().ok();
+        client.is_some()
+    });
+    let (mut client, _) = client.unwrap();
+    client.set_nonblocking(false).unwrap();
+    client.set_read_timeout(Some(ms(20_000))).unwrap();
+    let mut hello = Vec::new();
+    let mut part = [0; 4096];
+    let name = b"localhost";
+    while !hello.windows(name.len()).any(|bytes| bytes == name) {
+        let count = client.read(&mut part).unwrap_or(0);
+        assert!(count > 0, "no name among {} bytes", hello.len());
+        hello.extend_from_slice(&part[..count]);
+    }
+    drop(run);
 }
 
 #[test]
@@ -162,7 +192,7 @@ fn a_lease_is_renewed_and_given_back_over_tls() {
     let mut client = redis.client();
     client.ask(&["SELECT", "2"]);
     let mut lowest = i64::MAX;
-    crate::harness::wait_until("a renewal", crate::harness::PATIENCE, || {
+    wait_until("a renewal", PATIENCE, || {
         let left = client.ask(&["PTTL", "redlease:{k}"]).int();
         lowest = lowest.min(left);
         left > lowest + 500

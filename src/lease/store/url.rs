@@ -35,7 +35,7 @@ pub fn parse(text: &str) -> Result<Target, BadUrl> {
         "rediss-cluster" | "valkeys-cluster" => (Kind::Cluster, true),
         _ => {
             return bad(
-                "the scheme of the URL is unknown: redis, rediss, redis+unix, unix, valkey, valkeys, redis-sentinel and redis-cluster are known",
+                "the scheme of the URL is unknown: redis, rediss, redis+unix, unix, valkey, valkeys, redis-sentinel, rediss-sentinel, redis-cluster and rediss-cluster are known",
             );
         }
     };
