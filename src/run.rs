@@ -85,6 +85,7 @@ fn supervised(plan: &RunPlan, log: Log) -> anyhow::Result<Story> {
         let env = |grant: &Grant, token: &Token| {
             held.set(true);
             line.borrow_mut().clear();
+            log.say(Level::Info, &ending::acquired(plan, grant));
             environment.of(grant, token)
         };
         let ending = supervisor.run(events, tell, env, say);

@@ -35,6 +35,19 @@ fn the_finished_run_is_recorded() {
 }
 
 #[test]
+fn a_loss_that_only_the_release_finds_is_told() {
+    let redis = Redis::start();
+    let run = Redlease::run("k").on(&redis).holds().start().up();
+    redis.steal(LEASE, "foreign", 60_000);
+    run.signal(Signal::SIGTERM);
+    let outcome = run.exits(79);
+    assert_eq!(outcome.stderr.lines().count(), 1, "{}", outcome.stderr);
+    let start = "redlease: the lease on k was lost";
+    assert!(outcome.stderr.starts_with(start), "{}", outcome.stderr);
+    assert_eq!(redis.get(LEASE), Some("foreign".to_owned()));
+}
+
+#[test]
 fn a_server_that_hangs_as_the_job_ends_is_told_again() {
     let redis = Redis::start();
     let run = Redlease::run("k")

@@ -159,6 +159,19 @@ fn a_report_that_cannot_be_written_is_said_before_the_job_starts() {
 }
 
 #[test]
+fn a_report_to_what_is_the_jobs_alone_is_refused_before_the_job_starts() {
+    let redis = Redis::start();
+    for name in ["/dev/stdout", "/dev/fd/1", "/dev/fd/3"] {
+        Redlease::run("k")
+            .on(&redis)
+            .args(["--report", name])
+            .sh("echo the job ran")
+            .exits(78)
+            .says(&[name, "/dev/stderr"]);
+    }
+}
+
+#[test]
 fn lines_can_be_json() {
     let redis = Redis::start();
     redis.steal("redlease:{k}", "foreign", 60_000);

@@ -35,6 +35,10 @@ pub enum Event {
     Retrying {
         text: String,
     },
+    /// No usable answer came, and the user would rather run without a lease; `text` is why none came.
+    Unleased {
+        text: String,
+    },
     Lost(Loss),
     Released(Released),
     /// The answer to `Cancel`: no longer in the queue, and nothing is held as far as Redis could be told.

@@ -112,7 +112,7 @@ impl Keeper {
                 exit: Exit::Unavailable,
                 text,
             } if otherwise.is_some() => {
-                self.say(Event::Retrying { text });
+                self.say(Event::Unleased { text });
                 if let Some(otherwise) = otherwise {
                     otherwise(&self);
                 }

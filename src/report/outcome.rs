@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -61,6 +61,16 @@ pub struct Report {
 
 /// A file that can be written is looked for before anything is asked of Redis.
 pub fn writable(path: &Path) -> io::Result<()> {
+    if descriptor(path) && !standard_error(path) {
+        return Err(io::Error::new(
+            io::ErrorKind::Unsupported,
+            "standard output and the other open descriptors are the job's alone: use /dev/stderr or a file",
+        ));
+    }
+    if fs::metadata(path).is_ok_and(|meta| meta.file_type().is_fifo()) {
+        // Its reader would take the end of this look for the end of the report.
+        return Ok(());
+    }
     if special(path) {
         return fs::OpenOptions::new().append(true).open(path).map(|_| ());
     }
@@ -93,10 +103,19 @@ pub fn write(path: &Path, report: &Report) -> io::Result<()> {
 /// A file that is not ours to replace: a device, a pipe, or a name for an open descriptor such as /dev/stderr,
 /// which may lead to an ordinary file that others write to as well.
 fn special(path: &Path) -> bool {
-    let named = ["/proc", "/dev/fd", "/dev/stdout", "/dev/stderr"]
+    descriptor(path) || fs::metadata(path).is_ok_and(|meta| !meta.is_file() && !meta.is_dir())
+}
+
+fn descriptor(path: &Path) -> bool {
+    ["/proc", "/dev/fd", "/dev/stdout", "/dev/stderr"]
         .iter()
-        .any(|top| path.starts_with(top));
-    named || fs::metadata(path).is_ok_and(|meta| !meta.is_file() && !meta.is_dir())
+        .any(|top| path.starts_with(top))
+}
+
+fn standard_error(path: &Path) -> bool {
+    ["/dev/stderr", "/dev/fd/2", "/proc/self/fd/2"]
+        .iter()
+        .any(|name| path == Path::new(name))
 }
 
 /// Through a link, so that the link stays.

@@ -3,7 +3,7 @@
 use crate::exit::Exit;
 use crate::lease::dialog::Released;
 use crate::lease::policy::{IfUnreachable, OnLost};
-use crate::lease::{Loss, Refusal};
+use crate::lease::{Grant, Loss, Refusal};
 use crate::plan::run::RunPlan;
 use crate::report::outcome::{self, Outcome, Report};
 use crate::report::waiting::WaitingLine;
@@ -20,6 +20,8 @@ pub struct Story {
     /// Why the last request failed: a lease that could not be renewed in time was lost by that.
     trouble: Option<String>,
     silent_server: bool,
+    /// A loss was told while the job ran; otherwise the release is the first to hear of it.
+    loss_told: bool,
 }
 
 impl Story {
@@ -30,6 +32,7 @@ impl Story {
             ending: Ending::new(),
             trouble: None,
             silent_server: false,
+            loss_told: false,
         }
     }
 
@@ -60,7 +63,14 @@ impl Story {
                 };
                 (level, format!("{text}; trying again"))
             }
-            Notice::Lost(loss) => (Level::Error, self.lost(loss)),
+            Notice::Unleased(text) => (
+                Level::Warning,
+                format!("{text}; the job runs without a lease (--if-unreachable run)"),
+            ),
+            Notice::Lost(loss) => {
+                self.loss_told = true;
+                (Level::Error, self.lost(loss))
+            }
             Notice::MaxRun => {
                 let limit = self.plan.max_run.map(span).unwrap_or_default();
                 (
@@ -106,6 +116,9 @@ impl Story {
 
     fn lost(&self, loss: &Loss) -> String {
         let why = words::loss(self.plan.names.key(), loss);
+        if !self.loss_told && matches!(self.ending.released, Some(Released::Lost(_))) {
+            return format!("{why}; the job had ended when this was noticed");
+        }
         let cause = match (loss, &self.trouble) {
             (Loss::Expired, Some(trouble)) => format!(" ({trouble})"),
             _ => String::new(),
@@ -149,11 +162,27 @@ impl Story {
                 log.say(Level::Error, text);
             }
         }
+        if let (Some(loss), Some(Released::Lost(_))) = (&ending.lost, &ending.released)
+            && !self.loss_told
+            && !ending.guard_failed
+        {
+            log.say(Level::Error, &self.lost(loss));
+        }
+        if ending.released == Some(Released::Done) && self.holds() && ending.lost.is_none() {
+            let key = self.plan.names.key();
+            log.say(Level::Info, &format!("the lease on {key} was given back"));
+        }
         if let Some(text) = self.unsure() {
             // A lease that could not be renewed can hardly be given back, and its time is nearly over.
             let expired = self.ending.lost == Some(Loss::Expired);
             log.say(if expired { Level::Info } else { Level::Warning }, &text);
         }
+    }
+
+    /// Not under an enclosing lease, and not without any.
+    fn holds(&self) -> bool {
+        let granted = self.ending.grant.as_ref();
+        self.plan.enclosing.is_none() && granted.is_some_and(|grant| grant.slot > 0)
     }
 
     fn refused(&self, refusal: &Refusal) -> String {
@@ -239,6 +268,18 @@ impl Story {
     fn outcome(&self) -> Outcome {
         // The words are the supervisor's, since they are also recorded in Redis by the release.
         Outcome::of(self.ending.outcome())
+    }
+}
+
+/// For a user who wants to follow: under which slot and fence the job starts.
+pub fn acquired(plan: &RunPlan, grant: &Grant) -> String {
+    let key = plan.names.key();
+    match grant.slot {
+        0 => format!("the job starts without a lease on {key}"),
+        slot => format!(
+            "the job starts under the lease on {key}: slot {slot}, fence {}",
+            grant.fence
+        ),
     }
 }
 

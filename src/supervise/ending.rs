@@ -15,6 +15,8 @@ pub enum Notice {
     /// The server had lost the lease, and nobody held it since.
     Restored,
     Retrying(String),
+    /// The job runs without a lease, as the user wishes where there is no answer, which is told.
+    Unleased(String),
     /// The job is told to end, or only warned of with `--on-lost warn`.
     Lost(Loss),
     /// `--max-run` is over, and the job is told to end.

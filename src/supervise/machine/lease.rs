@@ -43,6 +43,7 @@ impl Machine {
                 vec![Act::Say(Notice::Restored)]
             }
             Event::Retrying { text } => vec![Act::Say(Notice::Retrying(text))],
+            Event::Unleased { text } => vec![Act::Say(Notice::Unleased(text))],
             Event::Lost(loss) => self.lost(loss),
             Event::Released(released) => self.released(released),
             Event::Left => {

@@ -13,6 +13,7 @@ fn keeper_events() -> impl Strategy<Value = Event> {
         1 => Just(Event::Failed { exit: Exit::Denied, text: String::new() }),
         1 => Just(Event::Renewed { sent: at(1) }),
         1 => Just(Event::Restored),
+        1 => Just(Event::Unleased { text: String::new() }),
         1 => Just(Event::Lost(Loss::Gone)),
         1 => Just(Event::Released(Released::Done)),
         1 => Just(Event::Released(Released::Lost(Loss::Gone))),
