@@ -33,7 +33,8 @@ pub fn run(plan: &DoctorPlan) -> Exit {
         Ok(()) if findings.iter().any(|one| one.level == Level::Fail) => Exit::Code(1),
         Ok(()) => Exit::Done,
     };
-    let rule = rights::rule(&plan.connection.prefix);
+    let connection = &plan.connection;
+    let rule = rights::rule(&connection.prefix, connection.target.is_cluster());
     let text = if plan.json {
         findings.push(Finding::ok("acl-rule", rule));
         findings.iter().map(json::line).collect()

@@ -136,7 +136,8 @@ printed at the end; with the usual prefix they are:
   +pttl +pexpire +hmget +hset +hdel +hincrby +zadd +zrem +zrange +zrank +zscore +zcard +publish +subscribe +scan
   +getrange +wait
 
-Raw keys (--raw-key) need a pattern of their own, such as ~deploy-*. The doctor sees more with +info and +config|get.
+On a cluster, lists need +cluster|slots too. Raw keys (--raw-key) need a pattern of their own, such as ~deploy-*. The
+doctor sees more with +info and +config|get.
 
 Exit codes: 0 without a `fail`, 1 with one; 69, 77 or 78 when the server cannot be asked.";
 

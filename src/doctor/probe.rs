@@ -206,7 +206,7 @@ fn refused(connection: &Connection, trouble: &Trouble) -> Finding {
             meaning,
             format!(
                 "give the user its rights: {}",
-                rights::rule(&connection.prefix)
+                rights::rule(&connection.prefix, connection.target.is_cluster())
             ),
         ),
         Kind::Config => Finding::fail(

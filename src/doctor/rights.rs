@@ -8,11 +8,13 @@ use crate::lease::protocol;
 const BESIDE: [&str; 4] = ["subscribe", "scan", "getrange", "wait"];
 
 /// As it is typed into redis-cli. `reset` alone would allow every channel on Redis 6.2 and none on 7.
-pub fn rule(prefix: &Prefix) -> String {
+/// Lists of a cluster begin with its nodes.
+pub fn rule(prefix: &Prefix, cluster: bool) -> String {
     let names = literal(prefix.as_str());
     let commands: Vec<String> = protocol::COMMANDS
         .iter()
         .chain(&BESIDE)
+        .chain(cluster.then_some(&"cluster|slots"))
         .map(|command| format!("+{command}"))
         .collect();
     format!(
@@ -39,10 +41,11 @@ mod tests {
     #[test]
     fn the_rule_is_the_documented_one() {
         assert_eq!(
-            rule(&Prefix::default()),
+            rule(&Prefix::default(), false),
             "ACL SETUSER redlease reset on >PASSWORD ~redlease:* resetchannels &redlease:* +eval +time +get +set +del \
              +exists +pttl +pexpire +hmget +hset +hdel +hincrby +zadd +zrem +zrange +zrank +zscore +zcard +publish \
              +subscribe +scan +getrange +wait"
         );
+        assert!(rule(&Prefix::default(), true).ends_with(" +wait +cluster|slots"));
     }
 }

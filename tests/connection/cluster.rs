@@ -85,6 +85,43 @@ fn the_commands_find_every_node() {
     }
 }
 
+/// The rule as the doctor prints it, typed into each node as it is.
+#[test]
+fn the_rights_that_the_doctor_prints_suffice_on_every_node() {
+    let cluster = Cluster::start(false);
+    let text = Redlease::command(["doctor"])
+        .env("REDLEASE_URL", cluster.url())
+        .output()
+        .out();
+    let rule = text
+        .lines()
+        .find_map(|line| line.trim().strip_prefix("ACL SETUSER redlease "))
+        .expect("the rule")
+        .replace("PASSWORD", "s3cret");
+    let words: Vec<&str> = ["ACL", "SETUSER", "redlease"]
+        .into_iter()
+        .chain(rule.split(' '))
+        .collect();
+    for node in &cluster.nodes {
+        assert_eq!(node.cli(&words), Value::Text(b"OK".to_vec()), "{rule}");
+    }
+    let url = cluster.url().replace("://", "://redlease:s3cret@");
+    let at = |words: &[&str]| Redlease::command(words).env("REDLEASE_URL", &url);
+    let mut keys: Vec<String> = (0..3).map(|primary| key_on(&cluster, primary)).collect();
+    for key in &keys {
+        at(&["run", "--key", key, "--", "true"]).exits(0).silent();
+    }
+    keys.sort();
+    let listed = at(&["status"]).exits(0);
+    listed.silent_on_stderr();
+    let listed = listed.out();
+    let names = listed.lines().skip(1).map(|line| line.split(' ').next());
+    assert!(
+        names.eq(keys.iter().map(|key| Some(key.as_str()))),
+        "{listed}"
+    );
+}
+
 #[test]
 fn a_single_server_url_to_a_node_says_what_it_is() {
     let cluster = Cluster::start(false);
