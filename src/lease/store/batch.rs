@@ -39,7 +39,7 @@ impl Store {
         let Some(link) = self.link.as_mut() else {
             return Err(Trouble::again("no connection".to_owned()));
         };
-        let posted = link.post(&batch.bytes, until);
+        let posted = link.post(&batch.bytes, batch.count, until);
         if posted.is_err() {
             self.hang_up();
         }

@@ -28,6 +28,8 @@ pub struct Link {
     torn: bool,
     heard: bool,
     used: Moment,
+    /// Replies to what was posted that were not gathered yet.
+    owed: usize,
 }
 
 /// After a rest of this length it is looked first whether the server has hung up meanwhile.
@@ -44,6 +46,7 @@ impl Link {
             torn: false,
             heard: false,
             used: Moment::now(),
+            owed: 0,
         }
     }
 
@@ -60,7 +63,7 @@ impl Link {
     /// not sent on it needs no second guess.
     pub fn hung_up(&mut self) -> bool {
         let now = Moment::now();
-        if !self.used.after(REST).passed(now) {
+        if self.owed > 0 || !self.used.after(REST).passed(now) {
             return false;
         }
         match self.next(now) {
@@ -85,8 +88,10 @@ impl Link {
         self.reply(until).map_err(|trouble| trouble.sent(true))
     }
 
-    /// Sends requests whose replies are gathered later.
-    pub fn post(&mut self, requests: &[u8], until: Moment) -> Result<(), Trouble> {
+    /// Sends `count` requests, whose replies are gathered later.
+    pub fn post(&mut self, requests: &[u8], count: usize, until: Moment) -> Result<(), Trouble> {
+        self.used = Moment::now();
+        self.owed += count;
         let mut begun = false;
         if let Err(stop) = self.stream.send(requests, until, &mut begun) {
             self.torn |= begun;
@@ -115,6 +120,8 @@ impl Link {
                 answers.push(self.reply(until)?);
             }
         }
+        self.used = Moment::now();
+        self.owed = self.owed.saturating_sub(count);
         Ok(answers)
     }
 
