@@ -51,14 +51,14 @@ complete -c redlease -n "__fish_redlease_using_subcommand run" -l signal -d 'Sig
 complete -c redlease -n "__fish_redlease_using_subcommand run" -l on-lost -d 'What happens to the job when the lease is lost [default: stop]' -r -f -a "stop\t'The signal of --signal, then KILL'
 kill\t'KILL at once'
 warn\t'Say so, and let it run on without a lease'"
-complete -c redlease -n "__fish_redlease_using_subcommand run" -l if-unreachable -d 'What to do without an answer from Redis: exit with 69, run without a lease, or exit with 0 [default: fail]' -r -f -a "fail\t''
-run\t''
-skip\t''"
+complete -c redlease -n "__fish_redlease_using_subcommand run" -l if-unreachable -d 'What to do without an answer from Redis [default: fail]' -r -f -a "fail\t'Exit with 69'
+run\t'Run the job without a lease, and say so'
+skip\t'Exit with 0, and say so'"
 complete -c redlease -n "__fish_redlease_using_subcommand run" -l splay -d 'Sleep for a random time up to this before asking, so that many hosts do not ask at once' -r
 complete -c redlease -n "__fish_redlease_using_subcommand run" -l replicas -d 'Start the job only after this many replicas have the acquire' -r
 complete -c redlease -n "__fish_redlease_using_subcommand run" -l replica-timeout -d 'How long to wait for the replicas, before the lease is given back [default: a sixth of the TTL, at most 5s]' -r
 complete -c redlease -n "__fish_redlease_using_subcommand run" -l label -d 'What others see as the holder\'s purpose [env: REDLEASE_LABEL] [default: the program\'s name]' -r
-complete -c redlease -n "__fish_redlease_using_subcommand run" -l report -d 'Write one JSON object about the run to this file' -r -F
+complete -c redlease -n "__fish_redlease_using_subcommand run" -l report -d 'Write one JSON object about the run to this file, or to /dev/stderr' -r -F
 complete -c redlease -n "__fish_redlease_using_subcommand run" -l leftovers -d 'What happens to background processes that the job leaves [default: stop]' -r -f -a "stop\t'Stopped, and named in one line'
 wait\t'The lease is held until they end'
 leave\t'They work on without a lease'"

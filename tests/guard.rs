@@ -7,7 +7,7 @@ use std::time::Duration;
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
-use crate::harness::process::{send, stopped};
+use crate::harness::process::{gone, send, stopped};
 use crate::harness::{PATIENCE, Redis, Redlease, Running, Tree, ms, now, wait_until};
 
 const LEASE: &str = "redlease:{k}";
@@ -55,7 +55,7 @@ fn the_guard_killed() {
     assert!(tree.last() < fault.after(AT_ONCE));
     assert!(!redis.exists(LEASE));
     outcome.says(&["guard"]);
-    assert!(crate::harness::process::gone(processes));
+    assert!(gone(processes));
 }
 
 #[test]
@@ -68,6 +68,23 @@ fn the_whole_group_of_redlease_killed() {
     all_gone(&run);
     assert!(tree.last() < fault.after(AT_ONCE));
     run.exits(137);
+}
+
+/// What nobody can prevent: with both gone, only the job's first process is known to anybody.
+#[test]
+fn both_killed_in_the_same_instant_take_the_jobs_first_process_along() {
+    let redis = Redis::start();
+    let run = Redlease::run("k").on(&redis).holds().start().up();
+    let (job, both) = (run.job(), [run.pid(), run.guard()]);
+    // Stopped first, so that neither sees the other's end.
+    for signal in [Signal::SIGSTOP, Signal::SIGKILL] {
+        for pid in both {
+            send(pid, signal);
+        }
+    }
+    wait_until("the job's end", PATIENCE, || gone(job));
+    run.exits(137);
+    assert!(redis.exists(LEASE));
 }
 
 #[test]

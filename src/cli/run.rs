@@ -82,7 +82,7 @@ pub struct Run {
     #[arg(long, value_name = "WHAT")]
     pub on_lost: Option<OnLostWord>,
 
-    /// What to do without an answer from Redis: exit with 69, run without a lease, or exit with 0 [default: fail]
+    /// What to do without an answer from Redis [default: fail]
     #[arg(long, value_name = "WHAT")]
     pub if_unreachable: Option<IfUnreachableWord>,
 
@@ -102,7 +102,7 @@ pub struct Run {
     #[arg(long, value_name = "TEXT")]
     pub label: Option<String>,
 
-    /// Write one JSON object about the run to this file
+    /// Write one JSON object about the run to this file, or to /dev/stderr
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub report: Option<PathBuf>,
 

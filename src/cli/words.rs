@@ -40,8 +40,11 @@ pub enum OnLostWord {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum IfUnreachableWord {
+    /// Exit with 69
     Fail,
+    /// Run the job without a lease, and say so
     Run,
+    /// Exit with 0, and say so
     Skip,
 }
 

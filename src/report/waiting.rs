@@ -30,7 +30,8 @@ impl WaitingLine {
     pub fn show(&mut self, refusal: &Refusal) {
         let text = sentence(&self.key, refusal);
         if self.redraws {
-            let line = fit(&clean(&format!("redlease: {text}")), self.columns - 1);
+            // Room for the ^C that a terminal echoes behind it: what wraps is not taken away.
+            let line = fit(&clean(&format!("redlease: {text}")), self.columns - 3);
             stderr(&format!("\r\x1b[2K{line}"));
             self.drawn = true;
             return;

@@ -97,7 +97,7 @@ impl Story {
                     .map(|one| format!("pid {} of uid {}", one.pid, one.uid))
                     .collect();
                 let text = format!(
-                    "{} cannot be killed by this user and may still run; the lease on {key} is left to its TTL",
+                    "{} cannot be killed by this user and may still run; the lease on {key} is left to its TTL (for a job of another user: `sudo redlease run`, not `redlease run -- sudo`)",
                     names.join(", ")
                 );
                 (Level::Error, text)

@@ -1,5 +1,7 @@
 //! What a URL means, on a real server.
 
+use std::ffi::OsString;
+
 use crate::harness::{Redis, Redlease, Value};
 
 fn with_user(redis: &Redis) {
@@ -113,6 +115,33 @@ fn every_address_of_a_name_is_tried() {
         .job(["true"])
         .exits(0)
         .silent();
+}
+
+#[test]
+fn an_address_that_refuses_is_passed_over() {
+    let redis = Redis::options().tcp().start();
+    let hosts = redis.folder().join("hosts");
+    // The order is the resolver's: with both, the one where nobody listens comes first at least once.
+    for addresses in [["127.0.0.2", "127.0.0.1"], ["127.0.0.1", "127.0.0.2"]] {
+        let lines = addresses.map(|address| format!("{address} several.test\n"));
+        std::fs::write(&hosts, lines.concat()).unwrap();
+        let arrange = "mount --bind \"$0\" /etc/hosts && exec \"$@\"";
+        let mut before: Vec<OsString> = vec!["unshare".into()];
+        if !nix::unistd::geteuid().is_root() {
+            before.extend(["--user".into(), "--map-root-user".into()]);
+        }
+        before.extend(["--mount", "sh", "-c", arrange].map(OsString::from));
+        before.push(hosts.clone().into());
+        Redlease::run("k")
+            .env(
+                "REDIS_URL",
+                format!("redis://several.test:{}", redis.port()),
+            )
+            .under(before)
+            .job(["true"])
+            .exits(0)
+            .silent();
+    }
 }
 
 #[test]
