@@ -51,6 +51,22 @@ fn takes_turns(redis: &Redis, url: &str) {
 }
 
 #[test]
+fn a_user_that_may_not_ask_for_the_time_lends_its_own_clock() {
+    let redis = Redis::start();
+    let url = with_rights(&redis, &["+subscribe", "-time"]);
+    takes_turns(&redis, &url);
+    let acquired: u128 = redis
+        .hget("redlease:{k}:info", "acquired_at")
+        .parse()
+        .unwrap();
+    let now = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .unwrap()
+        .as_micros();
+    assert!(acquired <= now && now < acquired + 600_000_000);
+}
+
+#[test]
 fn a_user_needs_the_commands_of_the_scripts_and_subscribe() {
     let redis = Redis::start();
     let url = with_rights(&redis, &["+subscribe"]);

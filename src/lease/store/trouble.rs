@@ -64,15 +64,16 @@ pub fn words(error: &std::io::Error) -> String {
 
 /// An error reply without what helps nobody: the echo of our own arguments, the place in the script.
 fn essence(error: &str) -> String {
-    let end = [
-        ", with args beginning with",
-        " script: ",
-        ", on @user_script",
-    ]
-    .iter()
-    .filter_map(|tail| error.find(tail))
-    .min()
-    .unwrap_or(error.len());
+    // The name of the script is at the end; "ACL failure in script: …" is no name.
+    let name = error
+        .rfind(" script: ")
+        .filter(|at| !error.get(..*at).unwrap_or_default().ends_with("failure in"));
+    let end = [", with args beginning with", ", on @user_script"]
+        .iter()
+        .filter_map(|tail| error.find(tail))
+        .chain(name)
+        .min()
+        .unwrap_or(error.len());
     shown(error.get(..end).unwrap_or(error))
 }
 
@@ -162,7 +163,12 @@ pub fn missing_right(error: &str) -> Option<String> {
     if lower.starts_with("noauth") || lower.contains(UNAUTHENTICATED) {
         return Some("a user or password is needed in the URL, or --password-file".to_owned());
     }
-    if lower.starts_with("wrongpass") || lower.starts_with("denied") {
+    if lower.starts_with("wrongpass") {
+        return Some(
+            "check the user and the password, in the URL or in --password-file".to_owned(),
+        );
+    }
+    if lower.starts_with("denied") {
         return None;
     }
     if let Some(command) = error.split('\'').nth(1) {
@@ -288,6 +294,12 @@ mod tests {
         assert_eq!(
             text("READONLY You can't write. script: 6163, on @user_script:1."),
             "S answers: READONLY You can't write."
+        );
+        assert_eq!(
+            text(
+                "ERR ACL failure in script: User ci has no permissions to run the 'set' command script: 6163, on @user_script:9."
+            ),
+            "S refuses: ERR ACL failure in script: User ci has no permissions to run the 'set' command; the user lacks +set"
         );
         let unknown = text("ERR unknown command 'EVAL', with args beginning with: 'local now'");
         assert!(unknown.starts_with("S refuses: ERR unknown command 'EVAL'; if it is a sentinel"));
