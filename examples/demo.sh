@@ -42,7 +42,7 @@ dir=$(mktemp -d /tmp/redlease-demo.XXXXXX)
 mkdir "$dir/bin" "$dir/lake"
 ln -s "$(readlink -f "$REDLEASE")" "$dir/bin/redlease"
 PATH=$dir/bin:$PATH
-unset REDIS_URL REDLEASE_URL_FILE
+unset REDIS_URL "${!REDLEASE_@}"
 export REDLEASE_URL=redis+unix://$dir/redis.sock
 
 redis-server --port 0 --unixsocket "$dir/redis.sock" --save '' --appendonly no --dir "$dir" --logfile "$dir/redis.log" &

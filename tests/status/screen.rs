@@ -86,6 +86,17 @@ fn a_reader_that_leaves_is_no_reason_for_words() {
     let redis = Redis::start();
     let outcome = Redlease::command(["status", "k"])
         .on(&redis)
+        .after_perl("pipe(R, W) && close(R) && open(STDOUT, '>&', \\*W) or die")
+        .output();
+    assert_eq!(outcome.code, 125);
+    outcome.silent();
+}
+
+#[test]
+fn a_table_that_cannot_be_written_is_told() {
+    let redis = Redis::start();
+    let outcome = Redlease::command(["status", "k"])
+        .on(&redis)
         .after_perl("open(STDOUT, '>', '/dev/full') or die")
         .output();
     assert_eq!(outcome.code, 125);
