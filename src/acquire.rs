@@ -30,11 +30,7 @@ const RELEASE_LIMIT: Duration = Duration::from_secs(5);
 const ENDING: [Signal; 3] = [Signal::SIGHUP, Signal::SIGINT, Signal::SIGTERM];
 
 pub fn run(plan: &AcquirePlan) -> Exit {
-    let log = Log {
-        quiet: plan.voice.quiet,
-        verbose: plan.voice.verbose,
-        json: plan.voice.json,
-    };
+    let log = plan.voice.log();
     for warning in &plan.connection.warnings {
         log.say(Level::Warning, warning);
     }
@@ -201,11 +197,10 @@ fn undo(store: &mut Store, wish: &Wish, holding: &Holding, log: Log) {
     if let Err(trouble) = give_back(store, wish, holding, None, end, &|| true) {
         log.say(
             Level::Warning,
-            &format!(
-                "the lease on {} could not be given back ({}); it lapses in {}",
+            &words::not_given_back(
                 wish.names.key(),
-                trouble.text,
-                words::span(holding.sent.after(wish.timing.ttl).remaining(Moment::now()))
+                &trouble.text,
+                holding.sent.after(wish.timing.ttl).remaining(Moment::now()),
             ),
         );
     }

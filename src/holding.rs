@@ -135,11 +135,7 @@ impl<'a> Story<'a> {
     fn new(plan: &'a Holding) -> Story<'a> {
         Story {
             plan,
-            log: Log {
-                quiet: plan.voice.quiet,
-                verbose: plan.voice.verbose,
-                json: plan.voice.json,
-            },
+            log: plan.voice.log(),
         }
     }
 

@@ -16,6 +16,7 @@ use crate::cli::words::{LogFormat, Voice as TypedVoice};
 use crate::exit::Exit;
 use crate::lease::names::{Key, Names, Prefix, RawKey};
 pub use crate::lease::policy::Wait;
+use crate::report::Log;
 use source::Source;
 
 /// Why a command does not begin: 64 for what was typed (or a variable says), 78 for a file.
@@ -56,6 +57,16 @@ pub struct Voice {
     pub quiet: bool,
     pub verbose: bool,
     pub json: bool,
+}
+
+impl Voice {
+    pub fn log(self) -> Log {
+        Log {
+            quiet: self.quiet,
+            verbose: self.verbose,
+            json: self.json,
+        }
+    }
 }
 
 /// How long the record of the last run is kept.

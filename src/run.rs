@@ -28,11 +28,7 @@ use ending::Story;
 use environment::Environment;
 
 pub fn run(plan: RunPlan) -> Exit {
-    let log = Log {
-        quiet: plan.voice.quiet,
-        verbose: plan.voice.verbose,
-        json: plan.voice.json,
-    };
+    let log = plan.voice.log();
     for warning in &plan.connection.warnings {
         log.say(Level::Warning, warning);
     }

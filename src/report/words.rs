@@ -103,6 +103,14 @@ pub fn limit(key: &str, asked: u8, kept: u8) -> String {
     )
 }
 
+/// A release that Redis could not be told of.
+pub fn not_given_back(key: &str, why: &str, lapses_in: Duration) -> String {
+    format!(
+        "the lease on {key} could not be given back ({why}); it lapses in {}",
+        span(lapses_in)
+    )
+}
+
 /// How the lease was lost, as the reason why a job is stopped.
 pub fn loss(key: &str, loss: &Loss) -> String {
     match loss {

@@ -195,11 +195,10 @@ impl Story {
 
     fn unsure(&self) -> Option<String> {
         match &self.ending.released {
-            Some(Released::Unsure { text, lapses_in }) => Some(format!(
-                "the lease on {} could not be given back ({text}); it lapses in {}",
-                self.plan.names.key(),
-                span(*lapses_in)
-            )),
+            Some(Released::Unsure { text, lapses_in }) => {
+                let key = self.plan.names.key();
+                Some(words::not_given_back(key, text, *lapses_in))
+            }
             _ => None,
         }
     }
