@@ -89,13 +89,18 @@ impl Script for Acquire<'_> {
         let word = items.text()?;
         let refusal = match word.as_str() {
             "granted" => {
-                return Ok(Ok(Grant {
+                let grant = Grant {
                     slot: items.slot()?,
                     fence: Fence(items.number()?),
                     acquired_at_us: items.number()?,
                     expires_at_us: items.number()?,
                     again: items.flag()?,
-                }));
+                };
+                // A job must not run in a place that nobody asked for, nor with a number that fences nothing.
+                if !(1..=self.limit).contains(&grant.slot) || grant.fence.0 == 0 {
+                    return Err(Garbled("a slot that was asked for, and its fence"));
+                }
+                return Ok(Ok(grant));
             }
             "limit" => Refusal::Limit {
                 kept: items.slot()?,

@@ -18,22 +18,41 @@ use crate::lease::{Fence, Identity, Token};
 
 const TTL: Duration = Duration::from_secs(30);
 
-/// Read or refused, and a grant is one of a slot that was asked for.
-#[test]
-fn answers() {
-    let names = Names::new(&Prefix::default(), &"k".parse().unwrap());
-    let (token, identity) = (Token::fresh(), Identity::default());
-    let acquire = Acquire {
-        names: &names,
-        identity: &identity,
-        token: &token,
+fn ask<'a>(names: &'a Names, token: &'a Token, identity: &'a Identity) -> Acquire<'a> {
+    Acquire {
+        names,
+        identity,
+        token,
         replaces: &[],
         ttl: TTL,
         limit: 3,
         waiting: None,
         once_per: None,
         retain: TTL,
+    }
+}
+
+/// A slot past the limit, and slot 0 or fence 0, came from such servers once.
+#[test]
+fn a_grant_that_nobody_asked_for_is_none() {
+    let names = Names::new(&Prefix::default(), &"k".parse().unwrap());
+    let (token, identity) = (Token::fresh(), Identity::default());
+    let acquire = ask(&names, &token, &identity);
+    let granted = |slot, fence| {
+        let mut items = vec![Reply::Bytes(b"granted".to_vec())];
+        items.extend([slot, fence, 1, 2, 0].map(Reply::Int));
+        acquire.decode(&Reply::Array(items)).is_ok()
     };
+    assert!(granted(1, 7) && granted(3, 7));
+    assert!(!granted(0, 7) && !granted(4, 7) && !granted(1, 0));
+}
+
+/// Read or refused, and a grant is one of a slot that was asked for.
+#[test]
+fn answers() {
+    let names = Names::new(&Prefix::default(), &"k".parse().unwrap());
+    let (token, identity) = (Token::fresh(), Identity::default());
+    let acquire = ask(&names, &token, &identity);
     let renew = Renew {
         names: &names,
         slot: 1,
@@ -73,6 +92,7 @@ fn answers() {
     fuzz(inputs, |reply| {
         if let Ok(Ok(grant)) = acquire.decode(&reply) {
             prop_assert!((1..=3).contains(&grant.slot), "{:?}", grant);
+            prop_assert!(grant.fence.0 > 0, "{:?}", grant);
         }
         drop(renew.decode(&reply));
         drop(release.decode(&reply));
