@@ -36,8 +36,8 @@ const SCRIPTS: &[(&str, &str, &str)] = &[
 ];
 
 /// The script without the piece that is switched off, if it is one of a script.
-pub fn script(source: String) -> String {
-    let mut source = source;
+pub fn script(source: &str) -> String {
+    let mut source = source.to_owned();
     for (piece, with, without) in SCRIPTS {
         if *PIECE == *piece {
             source = source.replace(with, without);

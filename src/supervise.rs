@@ -111,9 +111,13 @@ pub fn prepare(job: Job, policy: Policy) -> Result<Supervisor> {
 
 /// The rest of the guard's life. A panic in it must not run what redlease does at its own end.
 fn be_guard(argv: Vec<CString>, caller: Caller, policy: Policy, channel: Channel, word: Word) -> ! {
-    let life = move || Guard::new(argv, caller, policy, channel, word).map(Guard::run);
+    // redlease has something to do until it waits for Redis, and this process until then has not.
+    process::give_way();
+    let life = move || -> std::io::Result<std::convert::Infallible> {
+        Guard::new(argv, caller, policy, channel, word)?.run()
+    };
     match std::panic::catch_unwind(std::panic::AssertUnwindSafe(life)) {
-        Ok(Ok(())) => process::leave(0),
+        Ok(Ok(never)) => match never {},
         Ok(Err(_)) | Err(_) => process::leave(125),
     }
 }
@@ -140,7 +144,8 @@ impl Supervisor {
         let mut machine = Machine::new(self.policy.clone(), process::leads_session());
         let mut keeper = Some(events);
         loop {
-            let mut acts = self.hear_guard(&mut machine);
+            let mut acts = self.note_start(&mut machine);
+            acts.extend(self.hear_guard(&mut machine));
             acts.extend(machine.look(self.word.get(), self.word.guard_looks_at(), Moment::now()));
             acts.extend(self.hear_keeper(&mut keeper, &mut machine));
             acts.extend(self.take_note_of_signals(&mut machine));
@@ -222,6 +227,14 @@ impl Supervisor {
         }
     }
 
+    fn note_start(&self, machine: &mut Machine) -> Vec<Act> {
+        if self.word.has_started() {
+            machine.see(Input::Started, Moment::now())
+        } else {
+            vec![]
+        }
+    }
+
     fn hear_guard(&mut self, machine: &mut Machine) -> Vec<Act> {
         let mut acts = Vec::new();
         while self.line_open {
@@ -235,6 +248,8 @@ impl Supervisor {
             if input == Input::GuardGone {
                 self.line_open = false;
             }
+            // The guard notes it before it says anything of the job.
+            acts.extend(self.note_start(machine));
             acts.extend(machine.see(input, Moment::now()));
         }
         acts

@@ -63,8 +63,6 @@ pub enum Released {
 pub enum Command {
     /// Stop waiting or asking: leave the queue, give back what a late reply may have granted.
     Cancel,
-    /// The job started: from now on a loss is restored where it can be.
-    Started,
     /// Ask Redis now: the process or the machine was paused.
     Look,
     /// The last process of the job is gone.

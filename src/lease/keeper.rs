@@ -68,8 +68,6 @@ pub struct Keeper {
     pub commands: mpsc::Receiver<Command>,
     /// Readable when there is a command to read.
     pub called: Wake,
-    /// A job runs: from now on a key that the server lost is written again where nobody can have held it.
-    started: bool,
 }
 
 impl Keeper {
@@ -90,7 +88,6 @@ impl Keeper {
             nudge,
             commands,
             called,
-            started: false,
         }
     }
 
@@ -164,10 +161,6 @@ impl Keeper {
                 Some(Command::Abandon) => return self.store.hang_up(),
                 // Crossed with the grant on the way: who hears of that one answers it with a release.
                 Some(Command::Cancel) => continue,
-                Some(Command::Started) => {
-                    self.started = true;
-                    continue;
-                }
                 Some(Command::Look) => look = true,
                 None => {}
             }
@@ -226,7 +219,8 @@ impl Keeper {
             .min(holding.sent.after(timing.ttl));
         self.store.connect(until)?;
         let sent = Moment::now();
-        let restore = self.started && !self.wish.names.is_raw();
+        // From the job's start on, a key that the server lost is written again where nobody can have held it.
+        let restore = self.word.has_started() && !self.wish.names.is_raw();
         match self
             .store
             .ask(&renewal(&self.wish, holding, restore), until)?

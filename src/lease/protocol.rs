@@ -13,6 +13,7 @@ pub mod check;
 #[cfg(test)]
 mod fuzz;
 pub mod inspect;
+mod lean;
 pub mod release;
 pub mod renew;
 
@@ -35,21 +36,6 @@ pub const COMMANDS: &[&str] = &[
 const CLOCK: &str = include_str!("clock.lua");
 const HOLDING: &str = include_str!("holding.lua");
 const QUEUE: &str = include_str!("queue.lua");
-
-/// A script without its comments: the source goes over the wire each time, and is hashed by the server.
-fn lean(parts: &[&str]) -> String {
-    let mut source = String::new();
-    for line in parts.iter().flat_map(|part| part.lines()) {
-        let line = line.trim_start();
-        if !line.is_empty() && !line.starts_with("--") {
-            source.push_str(line);
-            source.push('\n');
-        }
-    }
-    #[cfg(feature = "mutate")]
-    let source = crate::mutate::script(source);
-    source
-}
 
 /// The arguments of a script, the clock first.
 struct Args(Vec<Vec<u8>>);

@@ -229,10 +229,14 @@ impl Store {
 }
 
 fn eval<S: Script>(script: &S) -> Vec<u8> {
-    let keys = script.keys();
-    let mut command = redis::cmd("EVAL");
-    command.arg(script.source()).arg(keys.len()).arg(keys);
-    for arg in script.args() {
+    let (source, keys, args) = (script.source(), script.keys(), script.args());
+    #[cfg(feature = "mutate")]
+    let source = crate::mutate::script(source);
+    // A source that outgrows one buffer after the other costs more than the rest of the request.
+    let size = source.len() + 64 * (keys.len() + args.len());
+    let mut command = redis::Cmd::with_capacity(3 + keys.len() + args.len(), size);
+    command.arg("EVAL").arg(source).arg(keys.len()).arg(keys);
+    for arg in args {
         command.arg(arg);
     }
     command.get_packed_command()

@@ -235,7 +235,7 @@ impl Story {
         let granted_at = ending.granted_at;
         let waited = granted_at.unwrap_or_else(Moment::now).since(self.began);
         let held = granted_at
-            .filter(|_| ending.started_at.is_some())
+            .filter(|_| ending.started)
             .map(|from| ending.ended_at.unwrap_or_else(Moment::now).since(from));
         let lost = ending.lost.as_ref().map(|loss| self.lost(loss));
         let refused = ending.refused.as_ref().map(|refusal| self.refused(refusal));

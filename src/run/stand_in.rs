@@ -101,7 +101,7 @@ fn hold(keeper: &Keeper, grant: Grant, token: Token) {
         match keeper.next_command(Moment::FAR) {
             Some(Command::Release(_)) => return keeper.say(Event::Released(Released::Done)),
             Some(Command::Abandon) => return,
-            Some(Command::Cancel | Command::Started | Command::Look) | None => {}
+            Some(Command::Cancel | Command::Look) | None => {}
         }
     }
 }

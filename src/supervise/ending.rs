@@ -42,7 +42,7 @@ pub struct Ending {
     /// When the lease was granted here.
     pub granted_at: Option<Moment>,
     /// When the job began, and whether it did: not if it could not be executed.
-    pub started_at: Option<Moment>,
+    pub started: bool,
     /// The guard was told to start the job, and did not answer that it could not: a guard that is stopped just then
     /// may have done so and said nothing. Nobody may read "the job did not run" from what it did half of.
     pub may_have_begun: bool,
@@ -73,7 +73,7 @@ impl Ending {
             grant: None,
             token: None,
             granted_at: None,
-            started_at: None,
+            started: false,
             may_have_begun: false,
             ended_at: None,
             job: None,

@@ -1,6 +1,7 @@
 //! The guard's process: it starts the job, watches the clock and redlease, and buries the job's descendants.
 
-use std::ffi::{CString, OsString};
+use std::borrow::Cow;
+use std::ffi::{CStr, CString, OsString};
 use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
@@ -12,7 +13,7 @@ use super::{OnLost, Policy};
 use crate::sys::caller::{self, Caller};
 use crate::sys::channel::{Channel, Received};
 use crate::sys::descriptors::{keep_only, wait_for};
-use crate::sys::job::{self, Exec, Program, Started, TOO_LATE};
+use crate::sys::job::{self, Program, TOO_LATE};
 use crate::sys::process::{self, Reaped};
 use crate::sys::signals::{self, CHILD, CONTINUE, Incoming};
 use crate::sys::timer::Timer;
@@ -33,7 +34,7 @@ const WORK: Duration = Duration::from_secs(3);
 
 pub struct Guard {
     argv: Vec<CString>,
-    environment: Vec<CString>,
+    environment: Vec<Cow<'static, CStr>>,
     caller: Caller,
     policy: Policy,
     channel: Channel,
@@ -43,7 +44,6 @@ pub struct Guard {
     watch: Watch,
     tree: Tree,
     job: Option<i32>,
-    exec: Option<Started>,
     denied: Vec<Survivor>,
     told_unkillable: bool,
     leaving: bool,
@@ -67,9 +67,10 @@ impl Guard {
         process::adopt_orphans()?;
         let mut numbers = signals::forwarded();
         numbers.push(CHILD);
+        let inherited = caller::environment().into_iter();
         Ok(Guard {
             argv,
-            environment: caller::environment(),
+            environment: inherited.map(Cow::Borrowed).collect(),
             caller,
             channel,
             word,
@@ -79,22 +80,21 @@ impl Guard {
             policy,
             tree: Tree::new(vec![]),
             job: None,
-            exec: None,
             denied: Vec::new(),
             told_unkillable: false,
             leaving: false,
         })
     }
 
-    pub fn run(mut self) {
+    /// The rest of this process' life.
+    pub fn run(mut self) -> ! {
         while !self.leaving {
             self.look();
             self.hear();
-            self.take_note_of_exec();
             self.take_note_of_signals();
             #[cfg(feature = "mutate")]
             if crate::mutate::without("guard") && self.watch.phase() == Phase::Killing {
-                return;
+                break;
             }
             if self.watch.phase() == Phase::Killing {
                 self.kill_round();
@@ -103,6 +103,9 @@ impl Guard {
                 self.sleep();
             }
         }
+        // The lease is given back while this process is taken apart, not after.
+        process::give_way();
+        process::leave(0)
     }
 
     fn sleep(&mut self) {
@@ -122,9 +125,6 @@ impl Guard {
         // A closed line would wake at once, for ever.
         if self.watch.has_listener() {
             descriptors.push(self.channel.fd());
-        }
-        if let Some(exec) = &self.exec {
-            descriptors.push(exec.fd());
         }
         let limit = match (killing, self.denied.is_empty()) {
             (false, _) => None,
@@ -171,21 +171,6 @@ impl Guard {
         }
     }
 
-    fn take_note_of_exec(&mut self) {
-        let Some(exec) = &self.exec else {
-            return;
-        };
-        if !wait_for(&[exec.fd()], Some(0)).contains(&true) {
-            return;
-        }
-        if let Some(Exec::Failed(why)) = self.exec.take().map(Started::outcome) {
-            self.tell(&match why {
-                TOO_LATE => Report::TooLate,
-                _ => Report::NotExecuted(why as i32),
-            });
-        }
-    }
-
     fn take_note_of_signals(&mut self) {
         let mut child = false;
         while let Some(arrived) = self.signals.next() {
@@ -211,8 +196,11 @@ impl Guard {
                 }
                 Reaped::Child { pid, end } if self.job == Some(pid) => {
                     self.job = None;
-                    // Why it could not be executed comes before that it has ended.
-                    self.take_note_of_exec();
+                    match self.word.not_executed() {
+                        Some(TOO_LATE) => self.tell(&Report::TooLate),
+                        Some(why) => self.tell(&Report::NotExecuted(why as i32)),
+                        None => {}
+                    }
                     self.watch.job_ended(end, Moment::now())
                 }
                 Reaped::Child { .. } => continue,
@@ -286,25 +274,24 @@ impl Guard {
             environment: &self.environment,
             caller: &self.caller,
         };
-        let word = (self.policy.on_lost != OnLost::Warn).then_some(self.word);
-        match job::start(&program, word) {
-            Ok(started) => {
-                self.job = Some(started.pid);
+        let bound = self.policy.on_lost != OnLost::Warn;
+        match job::start(&program, self.word, bound) {
+            Ok(pid) => {
+                self.job = Some(pid);
+                self.word.note_start();
+                self.watch.started(Moment::now());
                 let kept = [
                     self.channel.fd().as_raw_fd(),
                     self.signals.fd().as_raw_fd(),
                     self.timer.fd().as_raw_fd(),
-                    started.fd().as_raw_fd(),
                 ];
-                self.exec = Some(started);
                 // Only now: the job has to begin in the caller's session, with the caller's descriptors.
                 let apart = process::leave_session().and_then(|()| keep_only(&kept));
-                let mut acts = self.watch.started(Moment::now());
-                if apart.is_err() {
+                match apart {
+                    Ok(()) => vec![],
                     // A guard that a key of the terminal can reach is none.
-                    acts.extend(self.watch.ordered_to_stop(Moment::now()));
+                    Err(_) => self.watch.ordered_to_stop(Moment::now()),
                 }
-                acts
             }
             Err(why) => self.watch.not_started(why.raw_os_error().unwrap_or(0)),
         }
@@ -317,7 +304,7 @@ impl Guard {
 }
 
 /// The additions, in the place of what was called so before; an empty one takes it away.
-fn add(environment: &mut Vec<CString>, additions: &[(OsString, OsString)]) {
+fn add(environment: &mut Vec<Cow<'static, CStr>>, additions: &[(OsString, OsString)]) {
     for (name, value) in additions {
         let mut start = name.as_bytes().to_vec();
         start.push(b'=');
@@ -327,7 +314,7 @@ fn add(environment: &mut Vec<CString>, additions: &[(OsString, OsString)]) {
         }
         start.extend(value.as_bytes());
         // A value with a NUL cannot be in an environment.
-        environment.extend(CString::new(start));
+        environment.extend(CString::new(start).map(Cow::Owned));
     }
 }
 
@@ -337,15 +324,12 @@ mod tests {
 
     #[test]
     fn additions_replace_what_was_called_so() {
-        let mut environment = vec![c"A=1".to_owned(), c"AB=2".to_owned(), c"odd".to_owned()];
+        let mut environment = [c"A=1", c"AB=2", c"odd"].map(Cow::Borrowed).to_vec();
         add(&mut environment, &[("A".into(), "3".into())]);
         add(
             &mut environment,
             &[("B".into(), "4".into()), ("B".into(), "".into())],
         );
-        assert_eq!(
-            environment,
-            [c"AB=2".into(), c"odd".into(), CString::from(c"A=3")]
-        );
+        assert_eq!(environment, [c"AB=2", c"odd", c"A=3"]);
     }
 }

@@ -52,6 +52,8 @@ pub enum Phase {
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Input {
+    /// The word says that the job's process was made.
+    Started,
     Guard(Report),
     GuardGone,
     KeeperGone,
@@ -188,6 +190,12 @@ impl Machine {
         }
         match input {
             Input::Signal(arrived) => self.signal(arrived, now),
+            Input::Started if self.phase == Phase::Starting => {
+                self.phase = Phase::Running;
+                self.ending.started = true;
+                vec![]
+            }
+            Input::Started => vec![],
             Input::Guard(report) => self.hear_guard(report, now),
             Input::GuardGone => self.guard_gone(now),
             Input::KeeperGone => self.keeper_gone(),
@@ -259,13 +267,8 @@ impl Machine {
             return vec![];
         }
         match report {
-            Report::Started => {
-                self.phase = Phase::Running;
-                self.ending.started_at = Some(now);
-                vec![Act::Tell(Command::Started)]
-            }
             Report::TooLate => {
-                self.ending.started_at = None;
+                self.ending.started = false;
                 self.ending.may_have_begun = false;
                 self.too_late(now)
             }
@@ -277,7 +280,7 @@ impl Machine {
             }
             Report::NotExecuted(errno) => {
                 let why = std::io::Error::from_raw_os_error(errno);
-                self.ending.started_at = None;
+                self.ending.started = false;
                 self.ending.may_have_begun = false;
                 let exit = match why.kind() {
                     std::io::ErrorKind::NotFound => Exit::NotFound,
@@ -288,7 +291,7 @@ impl Machine {
             }
             Report::Ended(end) => {
                 // The end of a process that never became the job is none.
-                self.ending.job = self.ending.started_at.map(|_| end);
+                self.ending.job = self.ending.started.then_some(end);
                 vec![]
             }
             Report::Stopping => self.expired(),

@@ -155,10 +155,9 @@ impl Watch {
         }
     }
 
-    pub fn started(&mut self, now: Moment) -> Vec<Act> {
+    pub fn started(&mut self, now: Moment) {
         self.phase = Phase::Running;
         self.run_until = self.policy.max_run.map(|limit| now.after(limit));
-        vec![Act::Report(Report::Started)]
     }
 
     pub fn not_started(&mut self, errno: i32) -> Vec<Act> {

@@ -21,7 +21,6 @@ pub enum Order {
 /// From the guard.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Report {
-    Started,
     /// The stop moment had passed: nothing was started.
     TooLate,
     /// No process could be made, by this errno.
@@ -129,7 +128,6 @@ impl Order {
 impl Report {
     pub fn encode(&self) -> Vec<u8> {
         match self {
-            Report::Started => Writer::new(b's').0,
             Report::TooLate => Writer::new(b'l').0,
             Report::NotStarted(errno) => Writer::new(b'n').number(errno.cast_unsigned()).0,
             Report::NotExecuted(errno) => Writer::new(b'e').number(errno.cast_unsigned()).0,
@@ -166,7 +164,6 @@ impl Report {
         let (tag, rest) = message.split_first()?;
         let mut rest = Reader(rest);
         Some(match tag {
-            b's' => Report::Started,
             b'l' => Report::TooLate,
             b'n' => Report::NotStarted(rest.signed()?),
             b'e' => Report::NotExecuted(rest.signed()?),
@@ -218,7 +215,6 @@ mod tests {
             name: name.to_owned(),
         };
         let reports = [
-            Report::Started,
             Report::TooLate,
             Report::NotStarted(11),
             Report::NotExecuted(2),

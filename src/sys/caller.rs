@@ -1,7 +1,7 @@
 //! What the caller gave, noted before the Rust runtime changes it: the runtime ignores SIGPIPE before `main`, and
 //! opens what is closed of the standard streams.
 
-use std::ffi::{CStr, CString, c_char, c_int};
+use std::ffi::{CStr, c_char, c_int};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
 use nix::libc;
@@ -87,7 +87,7 @@ impl Caller {
 }
 
 /// The environment as it is, entries without `=` included, which `std::env` hides.
-pub fn environment() -> Vec<CString> {
+pub fn environment() -> Vec<&'static CStr> {
     unsafe extern "C" {
         static environ: *const *const c_char;
     }
@@ -100,8 +100,8 @@ pub fn environment() -> Vec<CString> {
         if entry.is_null() {
             break;
         }
-        // SAFETY: each entry is a string that ends with a NUL.
-        entries.push(unsafe { CStr::from_ptr(entry) }.to_owned());
+        // SAFETY: each entry is a string that ends with a NUL, and stays: nothing here sets a variable.
+        entries.push(unsafe { CStr::from_ptr(entry) });
         // SAFETY: the null pointer has not been reached.
         next = unsafe { next.add(1) };
     }

@@ -1,11 +1,10 @@
 //! From a fork to the job's first instruction.
 
-use std::ffi::CString;
-use std::io::{self, Read};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::borrow::Cow;
+use std::ffi::{CStr, CString};
+use std::io;
 
 use nix::errno::Errno;
-use nix::fcntl::OFlag;
 use nix::libc;
 use nix::sys::signal::Signal;
 
@@ -20,54 +19,23 @@ pub const TOO_LATE: Errno = Errno::ETIME;
 
 pub struct Program<'a> {
     pub argv: &'a [CString],
-    pub environment: &'a [CString],
+    pub environment: &'a [Cow<'static, CStr>],
     pub caller: &'a Caller,
 }
 
-/// The job's process; exec has not happened yet, and can take long on a network's file system.
-pub struct Started {
-    pub pid: i32,
-    outcome: OwnedFd,
-}
-
-pub enum Exec {
-    Done,
-    Failed(Errno),
-}
-
-impl Started {
-    /// Readable when exec has happened or failed.
-    pub fn fd(&self) -> BorrowedFd<'_> {
-        self.outcome.as_fd()
-    }
-
-    /// To be asked once `fd` is readable: it waits otherwise.
-    pub fn outcome(self) -> Exec {
-        let mut number = [0; 4];
-        match std::fs::File::from(self.outcome).read_exact(&mut number) {
-            Ok(()) => Exec::Failed(Errno::from_raw(i32::from_ne_bytes(number))),
-            // The pipe was closed by exec, or by the process' end.
-            Err(_) => Exec::Done,
-        }
-    }
-}
-
-/// Starts the job as a child of this process, unless its lease has ended by `word` when it is about to begin.
+/// Starts the job as a child of this process; with `bound`, only if its lease has not ended by `word` when it is
+/// about to begin. Why it could not be executed is in `word` when that child has ended. Nothing waits for exec, which
+/// can take long on a network's file system.
 ///
 /// # Errors
-/// No process or descriptor is left.
-pub fn start(program: &Program<'_>, word: Option<Word>) -> io::Result<Started> {
-    let (outcome, report) = nix::unistd::pipe2(OFlag::O_CLOEXEC)?;
+/// No process is left.
+pub fn start(program: &Program<'_>, word: Word, bound: bool) -> io::Result<i32> {
     let parent = nix::unistd::getpid();
     match process::fork()? {
-        Side::Parent { child } => Ok(Started {
-            pid: child,
-            outcome,
-        }),
+        Side::Parent { child } => Ok(child),
         Side::Child => {
-            drop(outcome);
-            let why = become_job(program, word, parent);
-            let _told = nix::unistd::write(&report, &(why as i32).to_ne_bytes());
+            let why = become_job(program, bound.then_some(word), parent);
+            word.note_not_executed(why);
             process::leave(127)
         }
     }

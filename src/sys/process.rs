@@ -52,6 +52,12 @@ fn threads() -> io::Result<u64> {
     Ok(links.saturating_sub(2))
 }
 
+/// Lets whoever is waiting for this processor go first.
+pub fn give_way() {
+    // SAFETY: reads and writes nothing of this process.
+    unsafe { libc::sched_yield() };
+}
+
 /// Ends this process without running what redlease has to do at its end.
 pub fn leave(code: i32) -> ! {
     // SAFETY: runs no code of this process.

@@ -1,24 +1,29 @@
-//! The kill moment, in memory that redlease and its guard share.
+//! What redlease, its guard and the job's process before exec share in memory: the kill moment, and how far the job
+//! has come, which nobody needs to be woken for.
 //!
 //! Renewals move it later; whoever finds it passed exchanges it for `EXPIRED`, which nothing changes any more.
 //! That one exchange settles the race between a renewal's reply and the deadline, for both processes.
 
 use std::io;
 use std::num::NonZeroUsize;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 
+use nix::errno::Errno;
 use nix::sys::mman::{MapFlags, ProtFlags, mmap_anonymous};
 
 use crate::time::Moment;
 
 const EXPIRED: u64 = 0;
 
-/// The two words of the page.
+/// The words of the page.
 #[repr(C)]
 struct Page {
     kill_at: AtomicU64,
     /// When the guard has promised to look at the clock again.
     guard_looks_at: AtomicU64,
+    job_started: AtomicBool,
+    /// Why the job could not be executed: an errno, or zero.
+    not_executed: AtomicI32,
 }
 
 /// Never unmapped: it lives as long as the processes that share it.
@@ -89,6 +94,28 @@ impl Word {
     /// The guard's promise, by which redlease can tell a guard that hangs from one that sleeps.
     pub fn promise_look(&self, at: Moment) {
         self.0.guard_looks_at.store(at.0, Ordering::SeqCst);
+    }
+
+    /// The guard has made the job's process.
+    pub fn note_start(&self) {
+        self.0.job_started.store(true, Ordering::SeqCst);
+    }
+
+    pub fn has_started(&self) -> bool {
+        self.0.job_started.load(Ordering::SeqCst)
+    }
+
+    /// The last word of a process that could not become the job.
+    pub fn note_not_executed(&self, why: Errno) {
+        self.0.not_executed.store(why as i32, Ordering::SeqCst);
+    }
+
+    /// To be asked when that process has ended.
+    pub fn not_executed(&self) -> Option<Errno> {
+        match self.0.not_executed.load(Ordering::SeqCst) {
+            0 => None,
+            why => Some(Errno::from_raw(why)),
+        }
     }
 
     pub fn guard_looks_at(&self) -> Moment {

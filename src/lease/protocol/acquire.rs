@@ -1,9 +1,9 @@
 //! Asking for a lease, and leaving the queue.
 
-use std::sync::LazyLock;
 use std::time::Duration;
 
-use super::{Args, CLOCK, HOLDING, Items, QUEUE, lean, line, slots};
+use super::lean::script;
+use super::{Args, CLOCK, HOLDING, Items, QUEUE, line, slots};
 use crate::lease::names::Names;
 use crate::lease::reply::{Garbled, Reply, Script};
 use crate::lease::{Fence, Grant, Identity, Place, Refusal, Token};
@@ -46,14 +46,13 @@ pub struct Acquire<'a> {
     pub retain: Duration,
 }
 
-static ACQUIRE: LazyLock<String> =
-    LazyLock::new(|| lean(&[CLOCK, HOLDING, QUEUE, include_str!("../acquire.lua")]));
+const ACQUIRE: &str = script!(CLOCK, HOLDING, QUEUE, include_str!("../acquire.lua"));
 
 impl Script for Acquire<'_> {
     type Answer = Result<Grant, Refusal>;
 
     fn source(&self) -> &'static str {
-        &ACQUIRE
+        ACQUIRE
     }
 
     fn keys(&self) -> Vec<String> {
@@ -178,15 +177,14 @@ pub struct Leave<'a> {
     pub tokens: &'a [Token],
 }
 
-static LEAVE: LazyLock<String> =
-    LazyLock::new(|| lean(&[CLOCK, QUEUE, include_str!("../leave.lua")]));
+const LEAVE: &str = script!(CLOCK, QUEUE, include_str!("../leave.lua"));
 
 impl Script for Leave<'_> {
     /// How many slots were given back.
     type Answer = u64;
 
     fn source(&self) -> &'static str {
-        &LEAVE
+        LEAVE
     }
 
     fn keys(&self) -> Vec<String> {

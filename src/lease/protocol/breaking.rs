@@ -1,9 +1,9 @@
 //! Ending somebody else's holding, by an operator.
 
-use std::sync::LazyLock;
 use std::time::Duration;
 
-use super::{Args, CLOCK, HOLDING, Items, QUEUE, lean, line, slot_and_queue};
+use super::lean::script;
+use super::{Args, CLOCK, HOLDING, Items, QUEUE, line, slot_and_queue};
 use crate::lease::Holder;
 use crate::lease::names::Names;
 use crate::lease::reply::{Garbled, Reply, Script};
@@ -43,14 +43,13 @@ pub enum Broke {
 /// The tombstone of a foreign key without a time to live.
 const FOREIGN: Duration = Duration::from_secs(30);
 
-static BREAK: LazyLock<String> =
-    LazyLock::new(|| lean(&[CLOCK, HOLDING, QUEUE, include_str!("../break.lua")]));
+const BREAK: &str = script!(CLOCK, HOLDING, QUEUE, include_str!("../break.lua"));
 
 impl Script for Break<'_> {
     type Answer = Broke;
 
     fn source(&self) -> &'static str {
-        &BREAK
+        BREAK
     }
 
     fn keys(&self) -> Vec<String> {

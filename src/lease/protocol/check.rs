@@ -1,9 +1,9 @@
 //! Questions that change no lease: who holds, and a resource's high-water mark.
 
-use std::sync::LazyLock;
 use std::time::Duration;
 
-use super::{Args, CLOCK, HOLDING, Items, fence, lean};
+use super::lean::script;
+use super::{Args, CLOCK, HOLDING, Items, fence};
 use crate::lease::names::Names;
 use crate::lease::reply::{Garbled, Reply, Script};
 use crate::lease::{Fence, Loss, Token};
@@ -24,14 +24,13 @@ pub struct Checked {
     pub fence: Option<Fence>,
 }
 
-static CHECK: LazyLock<String> =
-    LazyLock::new(|| lean(&[CLOCK, HOLDING, include_str!("../check.lua")]));
+const CHECK: &str = script!(CLOCK, HOLDING, include_str!("../check.lua"));
 
 impl Script for Check<'_> {
     type Answer = Result<Checked, Loss>;
 
     fn source(&self) -> &'static str {
-        &CHECK
+        CHECK
     }
 
     fn keys(&self) -> Vec<String> {
@@ -72,13 +71,13 @@ pub enum Marked {
     },
 }
 
-static FENCE: LazyLock<String> = LazyLock::new(|| lean(&[CLOCK, include_str!("../fence.lua")]));
+const FENCE: &str = script!(CLOCK, include_str!("../fence.lua"));
 
 impl Script for FenceCheck<'_> {
     type Answer = Marked;
 
     fn source(&self) -> &'static str {
-        &FENCE
+        FENCE
     }
 
     fn keys(&self) -> Vec<String> {

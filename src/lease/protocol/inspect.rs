@@ -1,9 +1,9 @@
 //! All that Redis knows of one slot.
 
-use std::sync::LazyLock;
 use std::time::Duration;
 
-use super::{Args, CLOCK, HOLDING, Items, fence, lean};
+use super::lean::script;
+use super::{Args, CLOCK, HOLDING, Items, fence};
 use crate::lease::names::Names;
 use crate::lease::reply::{Garbled, Reply, Script};
 use crate::lease::{Fence, Holder, Identity};
@@ -97,14 +97,13 @@ pub struct Seen {
     pub waiters: Vec<Waiter>,
 }
 
-static INSPECT: LazyLock<String> =
-    LazyLock::new(|| lean(&[CLOCK, HOLDING, include_str!("../inspect.lua")]));
+const INSPECT: &str = script!(CLOCK, HOLDING, include_str!("../inspect.lua"));
 
 impl Script for Inspect<'_> {
     type Answer = Seen;
 
     fn source(&self) -> &'static str {
-        &INSPECT
+        INSPECT
     }
 
     fn keys(&self) -> Vec<String> {

@@ -1,9 +1,9 @@
 //! Giving a holding back.
 
-use std::sync::LazyLock;
 use std::time::Duration;
 
-use super::{Args, CLOCK, HOLDING, Items, QUEUE, lean, line, slot_and_queue};
+use super::lean::script;
+use super::{Args, CLOCK, HOLDING, Items, QUEUE, line, slot_and_queue};
 use crate::lease::names::Names;
 use crate::lease::reply::{Garbled, Reply, Script};
 use crate::lease::{Fence, Finished, Loss, Token};
@@ -41,14 +41,13 @@ pub struct Release<'a> {
     pub run: Option<Run<'a>>,
 }
 
-static RELEASE: LazyLock<String> =
-    LazyLock::new(|| lean(&[CLOCK, HOLDING, QUEUE, include_str!("../release.lua")]));
+const RELEASE: &str = script!(CLOCK, HOLDING, QUEUE, include_str!("../release.lua"));
 
 impl Script for Release<'_> {
     type Answer = Result<(), Loss>;
 
     fn source(&self) -> &'static str {
-        &RELEASE
+        RELEASE
     }
 
     fn keys(&self) -> Vec<String> {

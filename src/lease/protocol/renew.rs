@@ -1,9 +1,9 @@
 //! Another TTL for a holding.
 
-use std::sync::LazyLock;
 use std::time::Duration;
 
-use super::{Args, CLOCK, HOLDING, Items, lean};
+use super::lean::script;
+use super::{Args, CLOCK, HOLDING, Items};
 use crate::lease::names::Names;
 use crate::lease::reply::{Garbled, Reply, Script};
 use crate::lease::{Fence, Identity, Loss, Token};
@@ -35,14 +35,13 @@ pub struct Renewed {
     pub restored: bool,
 }
 
-static RENEW: LazyLock<String> =
-    LazyLock::new(|| lean(&[CLOCK, HOLDING, include_str!("../renew.lua")]));
+const RENEW: &str = script!(CLOCK, HOLDING, include_str!("../renew.lua"));
 
 impl Script for Renew<'_> {
     type Answer = Result<Renewed, Loss>;
 
     fn source(&self) -> &'static str {
-        &RENEW
+        RENEW
     }
 
     fn keys(&self) -> Vec<String> {

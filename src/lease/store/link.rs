@@ -10,7 +10,9 @@ use super::wire::Stop;
 use crate::lease::reply::Reply;
 use crate::time::Moment;
 
-const CHUNK: usize = 16 * 1024;
+/// What is read at once: little at first, and twice as much each time that there was more.
+const FIRST_CHUNK: usize = 1024;
+const LARGEST_CHUNK: usize = 64 * 1024;
 
 /// A reply, or the text of an error reply.
 pub type Answer = Result<Reply, String>;
@@ -24,6 +26,7 @@ pub struct Link {
     /// What an error reply must not show, should a server or proxy repeat it.
     secrets: Vec<Secret>,
     inbox: Vec<u8>,
+    chunk: usize,
     /// A request was left half written: whatever is written behind it would become a part of it.
     torn: bool,
     heard: bool,
@@ -43,6 +46,7 @@ impl Link {
             name,
             secrets,
             inbox: Vec::new(),
+            chunk: FIRST_CHUNK,
             torn: false,
             heard: false,
             used: Moment::now(),
@@ -154,7 +158,7 @@ impl Link {
                     self.heard = true;
                     return Ok(Some(answer.map_err(|error| self.mask(error))));
                 }
-                Ok(None) if self.inbox.len() > LONGEST_REPLY + CHUNK => {
+                Ok(None) if self.inbox.len() > LONGEST_REPLY + LARGEST_CHUNK => {
                     return Err(self.garbage(NotAReply("its answer is too long")));
                 }
                 // One byte at a time must not stretch the limit.
@@ -163,13 +167,18 @@ impl Link {
                 Err(wrong) => return Err(self.garbage(wrong)),
             }
             let before = self.inbox.len();
-            self.inbox.resize(before + CHUNK, 0);
+            self.inbox.resize(before + self.chunk, 0);
             let room = self.inbox.get_mut(before..).unwrap_or_default();
             let got = self.stream.receive(room, until);
             self.inbox
                 .truncate(before + got.as_ref().map_or(0, |count| *count));
             match got {
-                Ok(1..) => late = until.passed(Moment::now()),
+                Ok(count @ 1..) => {
+                    late = until.passed(Moment::now());
+                    if count == self.chunk {
+                        self.chunk = LARGEST_CHUNK.min(2 * self.chunk);
+                    }
+                }
                 Ok(0) => return Err(self.closed()),
                 Err(Stop::Time) => return Ok(None),
                 Err(Stop::Io(error)) if error.kind() == std::io::ErrorKind::ConnectionReset => {

@@ -83,8 +83,7 @@ fn by_key(number: i32) -> Input {
 fn running(policy: Policy) -> Machine {
     let mut machine = Machine::new(policy, false);
     assert_eq!(machine.hear_keeper(granted(), WORD, at(1)), [start()]);
-    let acts = machine.see(Input::Guard(Report::Started), at(1));
-    assert_eq!(acts, [Act::Tell(Command::Started)]);
+    assert_eq!(machine.see(Input::Started, at(1)), []);
     machine
 }
 
@@ -253,7 +252,7 @@ fn what_cannot_be_executed_gives_the_lease_back() {
         assert_eq!(acts, [release("not_started", code, false)]);
         assert_eq!(exit_after_release(&mut machine), exit);
         let ending = machine.ending().unwrap();
-        assert_eq!((ending.job, ending.started_at), (None, None));
+        assert_eq!((ending.job, ending.started), (None, false));
     }
     let mut machine = Machine::new(policy(), false);
     machine.hear_keeper(granted(), WORD, at(1));

@@ -23,7 +23,7 @@ fn keeper_events() -> impl Strategy<Value = Event> {
 
 fn inputs() -> impl Strategy<Value = Input> {
     prop_oneof![
-        3 => Just(Input::Guard(Report::Started)),
+        3 => Just(Input::Started),
         1 => Just(Input::Guard(Report::TooLate)),
         1 => Just(Input::Guard(Report::NotStarted(11))),
         1 => Just(Input::Guard(Report::NotExecuted(2))),
@@ -107,7 +107,7 @@ impl World {
                     Input::Guard(Report::Empty),
                 ];
                 // Only a guard that has started, or refused to, says so.
-                let silent = matches!(input, Input::Guard(_)) && self.starts == 0;
+                let silent = matches!(input, Input::Guard(_) | Input::Started) && self.starts == 0;
                 if silent {
                     return;
                 }

@@ -117,7 +117,8 @@ impl World {
                     assert_eq!(self.starts, 1, "two jobs");
                     assert!(self.word.is_some_and(|at| at.0 > self.now), "no lease");
                     (self.job, self.any) = (true, true);
-                    self.watch.started(at(self.now))
+                    self.watch.started(at(self.now));
+                    vec![]
                 }
                 Act::Forward(_) => {
                     assert!(self.job, "a signal to nobody");
