@@ -71,7 +71,14 @@ pub fn prepare(job: Job, policy: Policy) -> Result<Supervisor> {
         .map(|argument| CString::new(argument.as_bytes()))
         .collect::<Result<_, _>>()
         .context("an argument of the job contains a NUL byte")?;
-    let tree = Tree::new(tree::children_of(std::process::id().cast_signed()));
+    process::proc_is_there().context("the guard cannot be started")?;
+    // The lists of /proc cost more than the question whether there is anything on them.
+    let before = if process::has_children() {
+        tree::children_of(std::process::id().cast_signed())
+    } else {
+        Vec::new()
+    };
+    let tree = Tree::new(before);
     let word = Word::new().context("no memory for the deadline")?;
     let (channel, theirs) = Channel::pair().context("no line to the guard")?;
     let forwarded: Vec<i32> = signals::forwarded()

@@ -4,6 +4,8 @@ use std::io;
 
 use nix::errno::Errno;
 use nix::libc;
+use nix::sched::CloneFlags;
+use nix::sys::wait::{Id, WaitPidFlag, waitid};
 
 /// How a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,10 +30,11 @@ pub enum Side {
 }
 
 /// # Errors
-/// There is more than one thread (the child's memory could not be trusted), /proc is missing, or the limit of
-/// processes is reached.
+/// There is more than one thread (the child's memory could not be trusted), or the limit of processes is reached.
 pub fn fork() -> io::Result<Side> {
-    let threads = threads()?;
+    // It changes nothing and is refused to a process of several threads, by unshare(2). A filter may refuse it too.
+    let alone = nix::sched::unshare(CloneFlags::CLONE_THREAD).is_ok();
+    let threads = if alone { 1 } else { threads()? };
     if threads != 1 {
         let text = format!("{threads} threads exist where a process must have one to be copied");
         return Err(io::Error::other(text));
@@ -47,9 +50,20 @@ fn threads() -> io::Result<u64> {
     use std::os::linux::fs::MetadataExt;
     // A folder has a link from each folder inside it, and two more: one thread makes three.
     let links = std::fs::metadata("/proc/self/task")
-        .map_err(|why| io::Error::new(why.kind(), format!("/proc is needed: {why}")))?
+        .map_err(needs_proc)?
         .st_nlink();
     Ok(links.saturating_sub(2))
+}
+
+/// # Errors
+/// /proc is missing: the processes of a job could not be found.
+pub fn proc_is_there() -> io::Result<()> {
+    std::fs::symlink_metadata("/proc/self").map_err(needs_proc)?;
+    Ok(())
+}
+
+fn needs_proc(why: io::Error) -> io::Error {
+    io::Error::new(why.kind(), format!("/proc is needed: {why}"))
 }
 
 /// Lets whoever is waiting for this processor go first.
@@ -100,6 +114,13 @@ pub fn reap() -> Reaped {
             Err(_) => return Reaped::NoChildren,
         }
     }
+}
+
+/// Whether this process has children, one that has ended and was not reaped included.
+pub fn has_children() -> bool {
+    let look =
+        WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT | WaitPidFlag::__WALL;
+    waitid(Id::All, look) != Err(Errno::ECHILD)
 }
 
 /// Waits for one child to end.
