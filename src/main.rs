@@ -34,6 +34,7 @@ use plan::view::{BreakPlan, DoctorPlan, FencePlan, StatusPlan};
 use report::{Level, Log};
 
 fn main() -> ExitCode {
+    sys::memory::populate_heap();
     let exit = match cli::read(std::env::args_os()) {
         Ok(verb) => act(verb),
         Err(Stopped::Asked(text)) => shown(&text),
