@@ -2,6 +2,7 @@
 
 use std::os::fd::BorrowedFd;
 
+use crate::lease::protocol::acquire::STEP;
 use crate::lease::store::{Kind, Store, Subscription};
 use crate::sys::pause::until_readable;
 use crate::time::Moment;
@@ -38,16 +39,36 @@ impl Wakes {
         };
     }
 
-    /// Until a wake-up, until `interrupt` is readable, or until the moment.
+    /// Until it is our turn, until `interrupt` is readable, or until the moment. Who is not the first is only told
+    /// when its turn comes should those before it not take theirs: asking earlier would be a question for nothing,
+    /// just when the first one asks.
     pub fn wait(&mut self, interrupt: BorrowedFd<'_>, until: Moment) {
         let State::Heard(subscription) = &mut self.0 else {
             until_readable(&[interrupt], until);
             return;
         };
-        if let Err(trouble) = subscription.wait(until)
-            && trouble.kind != Kind::Interrupted
-        {
-            self.0 = State::Missing;
+        let mut until = until;
+        loop {
+            match subscription.wait(until) {
+                Ok(None) => return,
+                Ok(Some(message)) => match steps(&message) {
+                    0 => return,
+                    steps => until = until.min(Moment::now().after(STEP * steps)),
+                },
+                Err(trouble) if trouble.kind == Kind::Interrupted => return,
+                Err(_) => {
+                    self.0 = State::Missing;
+                    return;
+                }
+            }
         }
     }
+}
+
+/// What cannot be read is worth a question.
+fn steps(message: &[u8]) -> u32 {
+    str::from_utf8(message)
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(0)
 }

@@ -11,6 +11,9 @@ use crate::lease::{Fence, Grant, Identity, Place, Refusal, Token};
 /// How often a waiter asks at least. The script drops one that was silent for 6 s.
 pub const HEARTBEAT: Duration = Duration::from_secs(2);
 
+/// What a wake-up counts in: n means that the lease may be taken when it has been free for so many of these.
+pub const STEP: Duration = Duration::from_millis(500);
+
 /// One successful run per period of the server's clock; periods begin at `offset` after midnight UTC, 1970-01-01,
 /// and at each multiple of `period` from there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
