@@ -37,7 +37,7 @@ BASH := $(DESTDIR)$(PREFIX)/share/bash-completion/completions
 ZSH := $(DESTDIR)$(PREFIX)/share/zsh/site-functions
 FISH := $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
 
-.PHONY: all build test test-servers torture mutations fuzz lint demo generate install uninstall deb bench clean
+.PHONY: all build setup test test-servers torture mutations fuzz lint demo generate install uninstall deb bench clean
 
 all: build
 
@@ -57,12 +57,16 @@ mutations:
 fuzz:
 	FUZZ_SECONDS=$(SECONDS) FUZZ_SEED=$$(date +%s) $(CARGO) test --locked --bin redlease fuzz -- --nocapture --test-threads=2
 
-test: lint
+# What is missing for it is installed first, and announced.
+test: setup lint
 	tests/run
 	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --locked --no-deps --document-private-items
 
 test-servers:
 	tests/servers
+
+setup:
+	tests/setup
 
 lint:
 	$(CARGO) fmt --check

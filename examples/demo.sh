@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Two runs of one job compete for a lease on a throw-away Redis, and then a holder falls asleep.
-# Nothing outside a temporary folder is touched, except that a missing redis-server is installed, and announced.
+# Nothing outside a temporary folder is touched, except that a redis-server or a C compiler that is missing is
+# installed, and announced.
 #
 # REDLEASE=/path/to/redlease uses that program instead of building one; STEP=SECONDS makes the jobs slower.
 
@@ -23,18 +24,7 @@ held() {
     exit 1
 }
 
-if ! command -v redis-server >/dev/null; then
-    say "redis-server is missing: installing it from the system's packages"
-    root=()
-    [ "$(id -u)" -eq 0 ] || root=(sudo)
-    if ! command -v apt-get >/dev/null; then
-        echo "there is no apt-get here: install redis-server yourself, then come back" >&2
-        exit 1
-    fi
-    # The package would start a server of its own; the demo needs none but its own.
-    "${root[@]}" apt-get -qq update
-    "${root[@]}" env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 apt-get -qq -y --no-install-recommends install redis-server
-fi
+tests/setup demo
 
 if [ -z "${REDLEASE:-}" ]; then
     say "Building redlease"
