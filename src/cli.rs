@@ -8,6 +8,7 @@ mod environment;
 mod fuzz;
 #[cfg(test)]
 mod generated;
+mod mistakes;
 pub mod primitives;
 pub mod run;
 pub mod status;
@@ -16,7 +17,7 @@ pub mod words;
 
 use std::ffi::OsString;
 
-use clap::error::{ContextKind, ErrorKind};
+use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 /// Run a command in one place at a time, under a lease in Redis
@@ -79,7 +80,12 @@ pub enum Stopped {
 
 /// Reads the command line; `words` begins with the program's name.
 pub fn read(words: impl IntoIterator<Item = OsString>) -> Result<Verb, Stopped> {
-    let words: Vec<OsString> = words.into_iter().collect();
+    let mut words: Vec<OsString> = words.into_iter().collect();
+    // `redlease help run`, as so many programs have it.
+    if words.get(1).is_some_and(|word| word == "help") {
+        words.remove(1);
+        words.push("--help".into());
+    }
     if words.len() < 2 {
         return Err(Stopped::Lost(Cli::command().render_help().to_string()));
     }
@@ -92,7 +98,7 @@ pub fn read(words: impl IntoIterator<Item = OsString>) -> Result<Verb, Stopped> 
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
             Stopped::Asked(error.render().to_string())
         }
-        _ => Stopped::Usage(one_line(&error)),
+        _ => Stopped::Usage(mistakes::one_line(&error)),
     })
 }
 
@@ -114,46 +120,6 @@ pub fn exports(words: impl IntoIterator<Item = OsString>) -> bool {
     let words: Vec<OsString> = words.into_iter().skip(1).collect();
     words.first().is_some_and(|word| word == "acquire")
         && words.iter().any(|word| word == "--export")
-}
-
-/// The library's message without its paragraphs, on one line: what is wrong, a hint, where to read on.
-fn one_line(error: &clap::Error) -> String {
-    let mut line = String::new();
-    let text = error.render().to_string();
-    for part in text.lines().map(str::trim).filter(|part| !part.is_empty()) {
-        if part.starts_with("Usage:") || part.starts_with("For more information") {
-            break;
-        }
-        // Beside a similar word, the hint to pass it as a value only distracts.
-        if part.starts_with("tip: to pass") && line.contains("tip: ") {
-            continue;
-        }
-        let part = part.strip_prefix("error: ").unwrap_or(part);
-        if !line.is_empty() {
-            line.push_str(if line.ends_with(':') { " " } else { "; " });
-        }
-        line.push_str(part);
-    }
-    if let Some(help) = help_of(error) {
-        line.push_str("; see `");
-        line.push_str(&help);
-        line.push_str(" --help`");
-    }
-    line
-}
-
-/// The command that the message is about, from the usage line that the library adds: `redlease run`.
-fn help_of(error: &clap::Error) -> Option<String> {
-    let usage = match error.get(ContextKind::Usage)? {
-        clap::error::ContextValue::StyledStr(text) => text.to_string(),
-        _ => return None,
-    };
-    let words: Vec<&str> = usage
-        .split_whitespace()
-        .skip(1)
-        .take_while(|word| word.bytes().all(|b| b.is_ascii_lowercase()))
-        .collect();
-    (!words.is_empty()).then(|| words.join(" "))
 }
 
 #[cfg(test)]

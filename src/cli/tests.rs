@@ -88,8 +88,22 @@ fn a_wrong_word_is_one_line_that_names_it_and_the_next_step() {
     );
     let text = refusal(&["run", "--key", "k", "--ttl", "", "--", "true"]);
     assert!(text.contains("--ttl") && !text.contains('\n'), "{text}");
-    let text = refusal(&["rum"]);
-    assert!(text.contains("'run'"), "{text}");
+    assert_eq!(
+        refusal(&["run", "--kye", "k", "--", "true"]),
+        "unexpected argument '--kye' found; tip: a similar argument exists: '--key'; see `redlease run --help`"
+    );
+    assert_eq!(
+        refusal(&["status", "--frobnicate"]),
+        "unexpected argument '--frobnicate' found; see `redlease status --help`"
+    );
+    assert_eq!(
+        refusal(&["break"]),
+        "the following required arguments were not provided: <KEY>; see `redlease break --help`"
+    );
+    assert_eq!(
+        refusal(&["rum"]),
+        "unrecognized subcommand 'rum'; tip: a similar subcommand exists: 'run'; see `redlease --help`"
+    );
 }
 
 #[test]
@@ -102,5 +116,10 @@ fn help_and_version_are_asked_for() {
         read(words(&["run", "--help"])),
         Err(Stopped::Asked(_))
     ));
+    assert_eq!(
+        read(words(&["help", "run"])).err(),
+        read(words(&["run", "--help"])).err()
+    );
+    assert!(matches!(read(words(&["help"])), Err(Stopped::Asked(_))));
     assert!(matches!(read(words(&[])), Err(Stopped::Lost(_))));
 }

@@ -22,6 +22,9 @@ fn duration_or_zero(text: &str) -> Result<Duration, String> {
     if text.is_empty() {
         return Err("it is empty; write a duration such as 30s, 5m or 1h".to_owned());
     }
+    if text == "--" {
+        return Err("it is missing; write a duration such as 30s, 5m or 1h".to_owned());
+    }
     if text.starts_with('-') {
         return Err("a duration cannot be negative".to_owned());
     }
@@ -231,6 +234,7 @@ mod tests {
             ("0", "zero"),
             ("0s", "zero"),
             ("-1s", "negative"),
+            ("--", "missing"),
             ("1M", "months"),
             ("1year", "years"),
             ("1e9h", "unknown"),

@@ -144,7 +144,7 @@ fn nobody_there_is_said_at_once() {
     assert_eq!(
         trouble,
         Trouble::again(format!(
-            "no connection to Redis at {address}: connection refused"
+            "no connection to Redis at {address}: connection refused, no server listens there"
         ))
     );
 }
@@ -156,8 +156,8 @@ fn a_server_that_nobody_named_may_be_another_than_was_meant() {
     let trouble = Store::new(target).connect(soon(10_000)).unwrap_err();
     assert_eq!(
         trouble.text,
-        "no connection to Redis at 127.0.0.1:1: connection refused (the default: --url, REDLEASE_URL or REDIS_URL \
-         names another)"
+        "no connection to Redis at 127.0.0.1:1: connection refused, no server listens there (the default: \
+         --url, REDLEASE_URL or REDIS_URL names another)"
     );
 }
 

@@ -53,6 +53,9 @@ impl Trouble {
 
 /// An error of the system without the number that follows its words.
 pub fn words(error: &std::io::Error) -> String {
+    if error.kind() == std::io::ErrorKind::ConnectionRefused {
+        return "connection refused, no server listens there".to_owned();
+    }
     let text = error.to_string();
     let words = text.split(" (os error").next().unwrap_or(&text);
     let mut letters = words.chars();
@@ -310,6 +313,6 @@ mod tests {
         assert_eq!(shown("a\u{1b}[31mb\r\nc"), "a [31mb  c");
         assert_eq!(shown(&"x".repeat(300)).chars().count(), 201);
         let error = std::io::Error::from_raw_os_error(111);
-        assert_eq!(words(&error), "connection refused");
+        assert_eq!(words(&error), "connection refused, no server listens there");
     }
 }
