@@ -8,6 +8,7 @@
 # make install   DESTDIR and PREFIX as usual
 # make bench     what it costs, beside its peers: one report
 # make deb       a Debian package, by cargo-deb
+# make deny      licences and sources of the dependencies, by cargo-deny
 #
 # make build LINK=dynamic links the system's libc, for names from NSS modules other than files and dns.
 
@@ -37,7 +38,7 @@ BASH := $(DESTDIR)$(PREFIX)/share/bash-completion/completions
 ZSH := $(DESTDIR)$(PREFIX)/share/zsh/site-functions
 FISH := $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
 
-.PHONY: all build setup test test-servers torture mutations fuzz lint demo generate install uninstall deb bench clean
+.PHONY: all build setup test test-servers torture mutations fuzz lint demo generate install uninstall deb deny bench clean
 
 all: build
 
@@ -104,6 +105,10 @@ bench: build
 # cargo-deb takes the program that was built for the triple from there.
 deb: build
 	$(CARGO) deb --no-build $(if $(filter static,$(LINK)),--target $(TRIPLE))
+
+deny:
+	$(CARGO) fetch --locked
+	$(CARGO) deny --offline check licenses bans sources
 
 clean:
 	$(CARGO) clean
