@@ -135,3 +135,6 @@ mod docs;
 /// Nothing left of what the machine has.
 #[cfg(test)]
 mod limits;
+/// A slow program, a filter of system calls.
+#[cfg(test)]
+mod narrow;

@@ -144,3 +144,26 @@ pub fn leave_session() -> io::Result<()> {
     nix::unistd::setsid()?;
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_of_several_threads_is_not_copied() {
+        // The test's own thread is beside that of the harness already.
+        let another = std::thread::spawn(std::thread::park);
+        assert!(nix::sched::unshare(CloneFlags::CLONE_THREAD).is_err());
+        let refused = fork().err().unwrap().to_string();
+        assert!(refused.contains("threads exist where"), "{refused}");
+        another.thread().unpark();
+        another.join().unwrap();
+    }
+
+    #[test]
+    fn a_child_is_one_until_it_was_reaped() {
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        assert!(has_children());
+        child.wait().unwrap();
+    }
+}

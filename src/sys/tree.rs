@@ -293,6 +293,21 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_scan_finds_the_children_that_the_list_names() {
+        let mut child = std::process::Command::new("sleep")
+            .arg("60")
+            .spawn()
+            .unwrap();
+        let me = std::process::id().cast_signed();
+        let pid = child.id().cast_signed();
+        assert!(children_of(me).contains(&pid));
+        assert!(children_by_scan(me).contains(&pid));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(!children_by_scan(me).contains(&pid));
+    }
+
+    #[test]
     fn a_name_may_look_like_the_fields_behind_it() {
         let stat = Stat::parse("12 (a) Z 1 (b)) S 7 12 12 0").unwrap();
         assert_eq!(
