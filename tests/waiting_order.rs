@@ -3,7 +3,7 @@
 use nix::sys::signal::Signal;
 
 use crate::harness::process::{Moment, send, stopped};
-use crate::harness::{PATIENCE, Redis, Redlease, Running, ms, wait_until};
+use crate::harness::{PATIENCE, Redis, Redlease, Running, ms, now, wait_until};
 
 fn queue(key: &str) -> String {
     format!("redlease:{{{key}}}:queue")
@@ -143,6 +143,46 @@ fn stopped_waiters_at_the_head_are_passed_over() {
     delays.sort();
     // Two that hear the wake and do not act cost 500 ms each.
     assert!(delays[1] < 1_900, "{delays:?}");
+}
+
+/// The next three are woken: one takes the lease, and two stand by, should it not.
+#[test]
+fn who_is_woken_to_stand_by_asks_nothing() {
+    let redis = Redis::start();
+    let holder = Redlease::run("k").on(&redis).holds().start().up();
+    let mut waiters: Vec<Running> = (0..3)
+        .map(|_| waiter(&redis, "k", Redlease::run("k").args(["-w", "60s"]).holds()))
+        .collect();
+    // Each asks every 2 s, and is expected to for 6 s more: a moment at which none will for half a second.
+    let quiet = || {
+        let time = redis.cli(&["TIME"]);
+        let now: i64 = format!("{}{:0>6}", time.array()[0].text(), time.array()[1].text())
+            .parse()
+            .unwrap();
+        let entries = redis.cli(&["HVALS", "redlease:{k}:waiters"]);
+        entries.array().iter().all(|entry| {
+            let deadline: i64 = entry.text().lines().next().unwrap().parse().unwrap();
+            deadline > now + 4_500_000
+        })
+    };
+    wait_until("a moment without heartbeats", PATIENCE, quiet);
+    redis.cli(&["CONFIG", "RESETSTAT"]);
+    let start = now();
+    holder.finish();
+    let first = waiters.remove(0).up();
+    let stats = redis.cli(&["INFO", "commandstats"]).text();
+    let calls = stats
+        .lines()
+        .find_map(|line| line.strip_prefix("cmdstat_eval:calls="))
+        .and_then(|rest| rest.split(',').next());
+    // On a machine that stood still heartbeats came in between.
+    if now().since(start) < ms(400) {
+        assert_eq!(calls, Some("2"), "a release and a grant: {stats}");
+    }
+    first.finish();
+    for waiter in waiters {
+        waiter.up().finish();
+    }
 }
 
 #[test]
