@@ -48,7 +48,8 @@ impl Paused {
 
     fn job_ends(self) -> String {
         wait_until("the end of the paused job", PATIENCE, || {
-            self.run.job_processes().into_iter().all(gone)
+            // By number: a process that is just being executed shows nobody whose it is.
+            self.job.iter().copied().all(gone)
         });
         for pid in self.keepers {
             send(pid, Signal::SIGCONT);
