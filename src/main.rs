@@ -1,5 +1,7 @@
 //! redlease runs a command in one place at a time, under a lease in Redis.
 
+#![cfg_attr(not(test), no_main)]
+
 mod acquire;
 mod breaking;
 mod cli;
@@ -21,8 +23,6 @@ mod supervise;
 mod sys;
 mod time;
 
-use std::process::ExitCode;
-
 use cli::status::FenceVerb;
 use cli::{Stopped, Verb};
 use exit::Exit;
@@ -33,7 +33,10 @@ use plan::source::Source;
 use plan::view::{BreakPlan, DoctorPlan, FencePlan, StatusPlan};
 use report::{Level, Log};
 
-fn main() -> ExitCode {
+sys::entry::entry!(redlease);
+
+/// The whole program; the answer is its exit code.
+fn redlease() -> u8 {
     sys::memory::populate_heap();
     let exit = match cli::read(std::env::args_os()) {
         Ok(verb) => act(verb),
@@ -52,7 +55,7 @@ fn main() -> ExitCode {
         // As process 1 it cannot die of a signal, and goes on to the number.
         sys::signals::repeat_death(signal);
     }
-    ExitCode::from(exit.code())
+    exit.code()
 }
 
 fn act(verb: Verb) -> Exit {

@@ -11,6 +11,7 @@ pub mod any;
 pub mod caller;
 pub mod channel;
 pub mod descriptors;
+pub mod entry;
 pub mod host;
 pub mod job;
 pub mod memory;

@@ -1,5 +1,4 @@
-//! What the caller gave, noted before the Rust runtime changes it: the runtime ignores SIGPIPE before `main`, and
-//! opens what is closed of the standard streams.
+//! What the caller gave, noted before any of it is changed.
 
 use std::ffi::{CStr, c_char, c_int};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
@@ -14,22 +13,16 @@ static OUTPUT_CLOSED: AtomicBool = AtomicBool::new(false);
 static ARGUMENTS: AtomicPtr<c_char> = AtomicPtr::new(std::ptr::null_mut());
 static ARGUMENTS_LENGTH: AtomicUsize = AtomicUsize::new(0);
 
-// glibc hands the arguments of `main` to these functions too, and runs them before the runtime.
-#[used]
-#[unsafe(link_section = ".init_array")]
-static NOTE: extern "C" fn(c_int, *const *mut c_char) = note;
-
-extern "C" fn note(count: c_int, arguments: *const *mut c_char) {
+/// To be called first, with the arguments of `main`.
+pub fn note(count: c_int, arguments: *const *mut c_char) {
     PIPE_IGNORED.store(signals::is_ignored(libc::SIGPIPE), Ordering::Relaxed);
     // SAFETY: asks for the flags of a descriptor, open or not.
     let flags = unsafe { libc::fcntl(libc::STDOUT_FILENO, libc::F_GETFD) };
     OUTPUT_CLOSED.store(flags == -1, Ordering::Relaxed);
-    if cfg!(target_env = "gnu") {
-        note_arguments(count, arguments);
-    }
+    note_arguments(count, arguments);
 }
 
-/// The caller closed standard output. The runtime puts /dev/null there, so that writing to it fails no more.
+/// The caller closed standard output. There is /dev/null now, so that writing to it fails no more.
 pub fn output_closed() -> bool {
     OUTPUT_CLOSED.load(Ordering::Relaxed)
 }

@@ -20,7 +20,7 @@ pub fn keep_only(keep: &[RawFd]) -> io::Result<()> {
         .custom_flags(libc::O_CLOEXEC)
         .open("/dev/null")?;
     for standard in [libc::STDIN_FILENO, libc::STDOUT_FILENO] {
-        // SAFETY: 0 and 1 are open (the runtime sees to it), and nothing owns them as a Rust value.
+        // SAFETY: 0 and 1 are open (`entry` sees to it), and nothing owns them as a Rust value.
         Errno::result(unsafe { libc::dup2(null.as_raw_fd(), standard) })?;
     }
     drop(null);
@@ -43,7 +43,7 @@ pub fn keep_only(keep: &[RawFd]) -> io::Result<()> {
 /// /dev/null cannot be opened.
 pub fn silence() -> io::Result<()> {
     let null = OpenOptions::new().write(true).open("/dev/null")?;
-    // SAFETY: 2 is open (the runtime sees to it), and nothing owns it as a Rust value.
+    // SAFETY: 2 is open (`entry` sees to it), and nothing owns it as a Rust value.
     Errno::result(unsafe { libc::dup2(null.as_raw_fd(), libc::STDERR_FILENO) })?;
     Ok(())
 }
