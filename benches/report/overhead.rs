@@ -30,7 +30,7 @@ pub fn report(place: &Place, rounds: usize) -> Result<String> {
     let (requests, count) = floor::record(place)?;
     let mut floor = Command::new(std::env::current_exe()?);
     floor.arg("floor").arg(place.socket()).arg(requests);
-    let mut runners = [
+    let mut runners: [Runner; 8] = [
         runner("true", Some(Command::new("true")), 1),
         runner(
             "redlease run -- true",
@@ -49,7 +49,11 @@ pub fn report(place: &Place, rounds: usize) -> Result<String> {
         runner("etcdctl lock", place.etcdctl(&["true"]), 4),
     ];
     for round in 0..rounds {
-        for one in &mut runners {
+        // In another order each time, so that none alone pays for what a heavy one leaves in the caches. Odd steps
+        // reach all of the eight.
+        let step = [1, 3, 5, 7][round % 4];
+        for place in 0..runners.len() {
+            let one = &mut runners[(place * step + round) % 8];
             if let Some(command) = one.command.as_mut().filter(|_| round % one.every == 0) {
                 one.samples.push(once(command)?);
             }

@@ -16,7 +16,7 @@ pub struct Place {
     pub binary: PathBuf,
     folder: tempfile::TempDir,
     server: Child,
-    etcd: Option<Child>,
+    etcd: Option<Etcd>,
 }
 
 impl Place {
@@ -77,14 +77,8 @@ impl Place {
 
     /// `etcdctl lock`, where etcd is installed.
     pub fn etcdctl(&self, words: &[&str]) -> Option<Command> {
-        self.etcd.as_ref()?;
-        let mut command = Command::new("etcdctl");
-        command
-            .arg("--endpoints")
-            .arg(format!("unix://{}", self.at("etcd.sock").display()))
-            .args(["lock", "bench"])
-            .args(words)
-            .env("ETCDCTL_API", "3");
+        let mut command = self.etcd.as_ref()?.client();
+        command.args(["lock", "bench"]).args(words);
         Some(command)
     }
 
@@ -132,7 +126,10 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        for child in std::iter::once(&mut self.server).chain(self.etcd.as_mut()) {
+        for child in [&mut self.server]
+            .into_iter()
+            .chain(self.etcd.as_mut().map(|etcd| &mut etcd.server))
+        {
             drop(child.kill());
             drop(child.wait());
         }
@@ -144,32 +141,64 @@ pub fn installed(program: &str) -> bool {
     std::env::split_paths(&paths).any(|dir| dir.join(program).exists())
 }
 
-fn etcd(folder: &Path) -> Option<Child> {
+/// A server of its own on free ports.
+struct Etcd {
+    server: Child,
+    endpoint: String,
+}
+
+/// None when it is not installed, or does not become healthy.
+fn etcd(folder: &Path) -> Option<Etcd> {
     if !installed("etcd") || !installed("etcdctl") {
         return None;
     }
-    let socket = format!("unix://{}/etcd.sock", folder.display());
-    let child = Command::new("etcd")
+    let [endpoint, peers] = [free_url()?, free_url()?];
+    let server = Command::new("etcd")
         .arg("--data-dir")
         .arg(folder.join("etcd"))
-        .args([
-            "--listen-client-urls",
-            &socket,
-            "--advertise-client-urls",
-            &socket,
-        ])
-        .args([
-            "--listen-peer-urls",
-            "http://127.0.0.1:0",
-            "--logger",
-            "zap",
-            "--log-level",
-            "fatal",
-        ])
+        .args(["--listen-client-urls", &endpoint])
+        .args(["--advertise-client-urls", &endpoint])
+        .args(["--listen-peer-urls", &peers])
+        .args(["--initial-advertise-peer-urls", &peers])
+        .args(["--initial-cluster", &format!("default={peers}")])
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
         .ok()?;
-    sleep(Duration::from_secs(3));
-    Some(child)
+    let mut etcd = Etcd { server, endpoint };
+    for _ in 0..100 {
+        let mut health = etcd.client();
+        health.args(["--command-timeout", "1s", "endpoint", "health"]);
+        if health
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status()
+            .is_ok_and(|s| s.success())
+        {
+            return Some(etcd);
+        }
+        sleep(Duration::from_millis(100));
+    }
+    etcd.stop();
+    None
+}
+
+impl Etcd {
+    fn client(&self) -> Command {
+        let mut command = Command::new("etcdctl");
+        command
+            .args(["--endpoints", &self.endpoint])
+            .env("ETCDCTL_API", "3");
+        command
+    }
+
+    fn stop(&mut self) {
+        drop(self.server.kill());
+        drop(self.server.wait());
+    }
+}
+
+fn free_url() -> Option<String> {
+    let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).ok()?;
+    Some(format!("http://{}", listener.local_addr().ok()?))
 }
