@@ -185,28 +185,29 @@ impl Guard {
         }
     }
 
+    /// What follows is done when all is known, so that redlease is woken once for a job that ends and leaves nobody.
     fn reap(&mut self) {
+        let mut acts = Vec::new();
         loop {
-            let acts = match process::reap() {
-                Reaped::Nothing => return,
+            match process::reap() {
+                Reaped::Nothing => break,
                 Reaped::NoChildren => {
-                    let acts = self.watch.no_children();
-                    self.perform(acts);
-                    return;
+                    acts.extend(self.watch.no_children());
+                    break;
                 }
                 Reaped::Child { pid, end } if self.job == Some(pid) => {
                     self.job = None;
-                    match self.word.not_executed() {
-                        Some(TOO_LATE) => self.tell(&Report::TooLate),
-                        Some(why) => self.tell(&Report::NotExecuted(why as i32)),
-                        None => {}
-                    }
-                    self.watch.job_ended(end, Moment::now())
+                    acts.extend(match self.word.not_executed() {
+                        Some(TOO_LATE) => Some(Act::Report(Report::TooLate)),
+                        Some(why) => Some(Act::Report(Report::NotExecuted(why as i32))),
+                        None => None,
+                    });
+                    acts.extend(self.watch.job_ended(end, Moment::now()));
                 }
-                Reaped::Child { .. } => continue,
-            };
-            self.perform(acts);
+                Reaped::Child { .. } => {}
+            }
         }
+        self.perform(acts);
     }
 
     fn kill_round(&mut self) {
