@@ -1,5 +1,6 @@
 //! One run of a command, and many of them as numbers.
 
+use std::ffi::OsStr;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -36,17 +37,37 @@ pub fn once(command: &mut Command) -> Result<Sample> {
     })
 }
 
+/// Instructions of a whole run, in millions: where perf(1) is installed and this kernel counts them.
+pub fn instructions(command: &Command) -> Option<f64> {
+    let out = Command::new("perf")
+        .args(["stat", "-x,", "-e", "instructions", "--"])
+        .arg(command.get_program())
+        .args(command.get_args())
+        .envs(set(command))
+        .stdin(Stdio::null())
+        .output()
+        .ok()?;
+    // `1234567,,instructions,…`, or words in the place of the number.
+    let counted = String::from_utf8_lossy(&out.stderr)
+        .lines()
+        .filter(|line| line.contains("instructions"))
+        .find_map(|line| line.split(',').next()?.parse::<f64>().ok())?;
+    Some(counted / 1e6)
+}
+
+fn set(command: &Command) -> impl Iterator<Item = (&OsStr, &OsStr)> {
+    command
+        .get_envs()
+        .filter_map(|(name, value)| Some((name, value?)))
+}
+
 /// The largest resident set of any process of a command, in kB: asked of a process that has no other children.
 pub fn peak(command: &Command) -> Result<u64> {
     let out = Command::new(std::env::current_exe()?)
         .arg("peak")
         .arg(command.get_program())
         .args(command.get_args())
-        .envs(
-            command
-                .get_envs()
-                .filter_map(|(name, value)| Some((name, value?))),
-        )
+        .envs(set(command))
         .output()?;
     String::from_utf8_lossy(&out.stdout)
         .trim()

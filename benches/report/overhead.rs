@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::Result;
 
 use super::floor;
-use super::measure::{Sample, ms, once, peak, quantiles, ratio};
+use super::measure::{Sample, instructions, ms, once, peak, quantiles, ratio};
 use super::peers::Place;
 
 struct Runner {
@@ -44,7 +44,7 @@ pub fn report(place: &Place, rounds: usize) -> Result<String> {
         runner("redis-py lock", place.redis_py(&["true"])?),
     ];
     Ok(format!(
-        "## Overhead\n\n{rounds} turns; redlease sends {count} requests. Times in ms, peak resident memory in MB.\n\n\
+        "## Overhead\n\n{rounds} turns; redlease sends {count} requests. Times in ms, instructions in millions, memory in MB.\n\n\
          {}\n{} turns beside other lockers over a network:\n\n{}",
         measured(local, rounds)?,
         rounds / 8,
@@ -68,21 +68,24 @@ fn measured(mut runners: Vec<Runner>, rounds: usize) -> Result<String> {
     let walls = |one: &Runner| -> Vec<Duration> { one.samples.iter().map(|s| s.wall).collect() };
     let first = quantiles(&walls(&runners[0])).0;
     let mut text =
-        "| command | median | p99 | x flock | CPU | peak |\n|---|---|---|---|---|---|\n".to_owned();
+        "| command | median | p99 | x flock | CPU | instructions | peak |\n|---|---|---|---|---|---|---|\n".to_owned();
     for one in &runners {
         let Some(command) = &one.command else {
-            text.push_str(&format!("| {} | not installed | | | | |\n", one.name));
+            text.push_str(&format!("| {} | not installed | | | | | |\n", one.name));
             continue;
         };
         let (median, p99) = quantiles(&walls(one));
         let cpu: Vec<Duration> = one.samples.iter().map(|s| s.cpu).collect();
         text.push_str(&format!(
-            "| {} | {} | {} | {} | {} | {:.1} |\n",
+            "| {} | {} | {} | {} | {} | {} | {:.1} |\n",
             one.name,
             ms(median),
             ms(p99),
             ratio(median, first),
             ms(quantiles(&cpu).0),
+            instructions(command).map_or("not counted here".to_owned(), |millions| format!(
+                "{millions:.2}"
+            )),
             peak(command)? as f64 / 1024.0,
         ));
     }
