@@ -1,10 +1,7 @@
-//! Which Redis, and as whom: what a URL means. Whatever a URL parser would take in silence and mean otherwise is
-//! refused here.
+//! Which Redis, and as whom.
 
 use std::fmt;
 use std::path::PathBuf;
-
-use super::url;
 
 /// A text that is never shown.
 #[derive(Clone, PartialEq, Eq)]
@@ -96,26 +93,6 @@ pub struct Target {
 }
 
 impl Target {
-    /// What a URL means. A user without a password is refused: such a URL sends no AUTH at all.
-    pub fn parse(text: &str) -> Result<Target, BadUrl> {
-        Target::parse_with(text, None)
-    }
-
-    /// As `parse`, with a password from elsewhere, which takes the place of the URL's.
-    pub fn parse_with(text: &str, password: Option<Secret>) -> Result<Target, BadUrl> {
-        let mut target = url::parse(text)?;
-        if password.is_some() {
-            target.login.password = password;
-        }
-        if target.login.user.is_some() && target.login.password.is_none() {
-            return Err(BadUrl(
-                "the URL has a user without a password: write USER:PASSWORD@, or :PASSWORD@ for a password alone, or give --password-file"
-                    .to_owned(),
-            ));
-        }
-        Ok(target)
-    }
-
     pub fn has_password(&self) -> bool {
         self.login.password.is_some()
     }

@@ -1,4 +1,5 @@
-//! From the text of a URL to a `Target`.
+//! What a URL means: from its text to a `Target`. Whatever a URL parser would take in silence and mean otherwise is
+//! refused here.
 
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
@@ -19,7 +20,29 @@ enum Kind {
     Cluster,
 }
 
-pub fn parse(text: &str) -> Result<Target, BadUrl> {
+impl Target {
+    /// What a URL means. A user without a password is refused: such a URL sends no AUTH at all.
+    pub fn parse(text: &str) -> Result<Target, BadUrl> {
+        Target::parse_with(text, None)
+    }
+
+    /// As `parse`, with a password from elsewhere, which takes the place of the URL's.
+    pub fn parse_with(text: &str, password: Option<Secret>) -> Result<Target, BadUrl> {
+        let mut target = parse(text)?;
+        if password.is_some() {
+            target.login.password = password;
+        }
+        if target.login.user.is_some() && target.login.password.is_none() {
+            return Err(BadUrl(
+                "the URL has a user without a password: write USER:PASSWORD@, or :PASSWORD@ for a password alone, or give --password-file"
+                    .to_owned(),
+            ));
+        }
+        Ok(target)
+    }
+}
+
+fn parse(text: &str) -> Result<Target, BadUrl> {
     let Some((scheme, rest)) = text.split_once("://") else {
         return bad(
             "the URL has no scheme: write redis://HOST:PORT, rediss://, redis+unix:///PATH, redis-sentinel:// or redis-cluster://",
