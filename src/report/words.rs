@@ -105,10 +105,12 @@ pub fn limit(key: &str, asked: u8, kept: u8) -> String {
 
 /// A release that Redis could not be told of.
 pub fn not_given_back(key: &str, why: &str, lapses_in: Duration) -> String {
-    format!(
-        "the lease on {key} could not be given back ({why}); it lapses in {}",
-        span(lapses_in)
-    )
+    let then = if lapses_in.is_zero() {
+        "it has lapsed by now".to_owned()
+    } else {
+        format!("it lapses in {}", span(lapses_in))
+    };
+    format!("the lease on {key} could not be given back ({why}); {then}")
 }
 
 /// How the lease was lost, as the reason why a job is stopped.
@@ -178,6 +180,18 @@ mod tests {
         assert_eq!(
             refusal("k", &foreign),
             "k is held by another client; its key has no TTL and will not lapse by itself"
+        );
+    }
+
+    #[test]
+    fn a_lease_that_was_not_given_back_lapses() {
+        assert_eq!(
+            not_given_back("k", "no answer", Duration::from_secs(27)),
+            "the lease on k could not be given back (no answer); it lapses in 27s"
+        );
+        assert_eq!(
+            not_given_back("k", "no answer", Duration::ZERO),
+            "the lease on k could not be given back (no answer); it has lapsed by now"
         );
     }
 
