@@ -92,13 +92,13 @@ pub fn read(words: impl IntoIterator<Item = OsString>) -> Result<Verb, Stopped> 
     let parsed = if words[1] == "run" {
         run_alone(&words[1..])
     } else {
-        Cli::try_parse_from(words).map(|cli| cli.verb)
+        Cli::try_parse_from(&words).map(|cli| cli.verb)
     };
     parsed.map_err(|error| match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
             Stopped::Asked(error.render().to_string())
         }
-        _ => Stopped::Usage(mistakes::one_line(&error)),
+        _ => Stopped::Usage(mistakes::one_line(&error, &words)),
     })
 }
 

@@ -1,5 +1,7 @@
 //! What is said of a wrong command line: one line that names the word, and the next step.
 
+use std::ffi::OsString;
+
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Error};
 
@@ -9,7 +11,24 @@ use super::Cli;
 const SLIPS: usize = 2;
 
 /// The library's message without its paragraphs, on one line: what is wrong, a hint, where to read on.
-pub fn one_line(error: &Error) -> String {
+pub fn one_line(error: &Error, typed: &[OsString]) -> String {
+    let mut line = if error.kind() == ErrorKind::InvalidUtf8 {
+        no_text(typed)
+    } else {
+        without_paragraphs(error)
+    };
+    let words = words_of(error);
+    if error.kind() == ErrorKind::UnknownArgument
+        && !line.contains("tip: ")
+        && let Some(meant) = meant(error, &words)
+    {
+        line.push_str(&format!("; tip: a similar argument exists: '--{meant}'"));
+    }
+    line.push_str(&format!("; see `{} --help`", words.join(" ")));
+    line
+}
+
+fn without_paragraphs(error: &Error) -> String {
     let mut line = String::new();
     let text = error.render().to_string();
     for part in text.lines().map(str::trim).filter(|part| !part.is_empty()) {
@@ -26,15 +45,30 @@ pub fn one_line(error: &Error) -> String {
         }
         line.push_str(part);
     }
-    let words = words_of(error);
-    if error.kind() == ErrorKind::UnknownArgument
-        && !line.contains("tip: ")
-        && let Some(meant) = meant(error, &words)
-    {
-        line.push_str(&format!("; tip: a similar argument exists: '--{meant}'"));
-    }
-    line.push_str(&format!("; see `{} --help`", words.join(" ")));
     line
+}
+
+/// The library does not say which word it cannot read. What belongs to an option is not shown: it can be a secret.
+fn no_text(typed: &[OsString]) -> String {
+    let Some(at) = typed.iter().position(|word| word.to_str().is_none()) else {
+        return "an argument is not UTF-8".to_owned();
+    };
+    let shown: Vec<String> = typed
+        .iter()
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
+    let (before, word) = (&shown[at.saturating_sub(1)], &shown[at]);
+    let option = if word.starts_with("--") {
+        word.split('=').next()
+    } else if word.starts_with('-') {
+        word.get(..2)
+    } else {
+        Some(before.as_str()).filter(|before| before.starts_with('-') && *before != "--")
+    };
+    match option {
+        Some(option) => format!("the value of {option} is not UTF-8"),
+        None => format!("{word:?} is not UTF-8"),
+    }
 }
 
 /// The command that the message is about, from the usage line that the library adds: `redlease run`.

@@ -107,6 +107,39 @@ fn a_wrong_word_is_one_line_that_names_it_and_the_next_step() {
 }
 
 #[test]
+fn a_word_that_is_no_text_is_named_and_no_secret_shown() {
+    for (line, word, wanted) in [
+        (
+            &["run", "--key"][..],
+            "x",
+            "the value of --key is not UTF-8",
+        ),
+        (
+            &["status"],
+            "--url=redis://:s3cret",
+            "the value of --url is not UTF-8",
+        ),
+        (
+            &["status"],
+            "-uredis://:s3cret",
+            "the value of -u is not UTF-8",
+        ),
+        (&["break"], "x", "\"x\u{fffd}\" is not UTF-8"),
+    ] {
+        let mut odd = word.as_bytes().to_vec();
+        odd.push(0xff);
+        let mut words = words(line);
+        words.push(OsStr::from_bytes(&odd).to_owned());
+        match read(words) {
+            Err(Stopped::Usage(text)) => {
+                assert_eq!(text, format!("{wanted}; see `redlease {} --help`", line[0]));
+            }
+            _ => panic!("no refusal"),
+        }
+    }
+}
+
+#[test]
 fn help_and_version_are_asked_for() {
     assert_eq!(
         read(words(&["--version"])).err(),
