@@ -12,7 +12,7 @@ pub fn one_arena() {
     }
 }
 
-/// What a run allocates, at most: less than what malloc takes from elsewhere than the heap.
+/// About what a run allocates; less than what malloc would take from elsewhere than the heap (M_MMAP_THRESHOLD).
 const HEAP: usize = 72 * 1024;
 
 /// Gets the pages of the heap in one system call, instead of by one fault for each.

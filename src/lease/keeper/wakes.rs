@@ -53,13 +53,17 @@ impl Wakes {
                 Ok(None) => return,
                 Ok(Some(message)) => match steps(&message) {
                     0 => return,
-                    steps => until = until.min(Moment::now().after(STEP * steps)),
+                    steps => until = until.min(Moment::now().after(STEP.saturating_mul(steps))),
                 },
                 Err(trouble) if trouble.kind == Kind::Interrupted => return,
                 Err(_) => {
                     self.0 = State::Missing;
                     return;
                 }
+            }
+            // A server that never stops talking must not hold up the time.
+            if until.passed(Moment::now()) {
+                return;
             }
         }
     }
