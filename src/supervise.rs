@@ -151,7 +151,7 @@ impl Supervisor {
         let mut machine = Machine::new(self.policy.clone(), process::leads_session());
         let mut keeper = Some(events);
         loop {
-            let mut acts = self.note_start(&mut machine);
+            let mut acts = self.take_note_of_start(&mut machine);
             acts.extend(self.hear_guard(&mut machine));
             acts.extend(machine.look(self.word.get(), self.word.guard_looks_at(), Moment::now()));
             acts.extend(self.hear_keeper(&mut keeper, &mut machine));
@@ -234,7 +234,7 @@ impl Supervisor {
         }
     }
 
-    fn note_start(&self, machine: &mut Machine) -> Vec<Act> {
+    fn take_note_of_start(&self, machine: &mut Machine) -> Vec<Act> {
         if self.word.has_started() {
             machine.see(Input::Started, Moment::now())
         } else {
@@ -256,7 +256,7 @@ impl Supervisor {
                 self.line_open = false;
             }
             // The guard notes it before it says anything of the job.
-            acts.extend(self.note_start(machine));
+            acts.extend(self.take_note_of_start(machine));
             acts.extend(machine.see(input, Moment::now()));
         }
         acts

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use nix::sys::signal::Signal;
 
-use crate::harness::process::send;
+use crate::harness::process::{children, gone, send};
 use crate::harness::redlease::Stream;
 use crate::harness::{PATIENCE, Redis, Redlease, Running, Tree, ms, now, wait_until};
 
@@ -103,9 +103,11 @@ fn a_program_that_cannot_be_read_is_not_run_after_the_lease() {
     let mut job = Unreadable::new(&redis);
     let run = job.run(&redis, "4s");
     let end = redis.just_renewed(LEASE, 4_000, 600);
+    let process = children(run.guard())[0];
     redis.pause();
+    wait_until("the end of the job's process", PATIENCE, || gone(process));
+    assert!(now() < end);
     run.exits(79);
-    assert!(now() < end.after(PATIENCE));
     job.let_go();
     assert!(!job.ran.exists());
 }
@@ -125,13 +127,18 @@ fn refusing() -> String {
     )
 }
 
+fn refused(redis: &Redis) -> (Running, Tree) {
+    let tree = Tree::in_folder(redis.folder());
+    let run = Redlease::run("k").on(redis).job(tree.job());
+    let run = run.after_perl(&refusing()).start();
+    tree.await_start();
+    (run, tree)
+}
+
 #[test]
 fn without_pidfd_nothing_outlives_redlease() {
     let redis = Redis::start();
-    let tree = Tree::in_folder(redis.folder());
-    let run = Redlease::run("k").on(&redis).job(tree.job());
-    let run = run.after_perl(&refusing()).start();
-    tree.await_start();
+    let (run, tree) = refused(&redis);
     let fault = now();
     run.signal(Signal::SIGKILL);
     wait_until("the end of every process", PATIENCE, || {
@@ -144,10 +151,7 @@ fn without_pidfd_nothing_outlives_redlease() {
 #[test]
 fn without_pidfd_nothing_outlives_the_guard() {
     let redis = Redis::start();
-    let tree = Tree::in_folder(redis.folder());
-    let run = Redlease::run("k").on(&redis).job(tree.job());
-    let run = run.after_perl(&refusing()).start();
-    tree.await_start();
+    let (run, tree) = refused(&redis);
     let fault = now();
     send(run.guard(), Signal::SIGKILL);
     run.exits(79);

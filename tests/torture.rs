@@ -2,7 +2,7 @@
 //! because it wants the machine for itself: `cargo test --test torture`, or `make torture SECONDS=600 SEED=n`.
 
 #[cfg(test)]
-#[allow(
+#[expect(
     dead_code,
     unused_imports,
     reason = "this binary uses a part of the harness"

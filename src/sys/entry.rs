@@ -13,8 +13,14 @@ use super::{caller, signals};
 /// Makes the function the program, with its exit code as the answer. Nothing is flushed at the end.
 macro_rules! entry {
     ($program:path) => {
-        #[allow(unsafe_code, reason = "the one name that the C library knows")]
-        #[cfg_attr(not(test), unsafe(no_mangle))]
+        #[cfg_attr(
+            not(test),
+            expect(
+                unsafe_code,
+                reason = "the name that the C library calls must not be mangled"
+            ),
+            unsafe(no_mangle)
+        )]
         extern "C" fn main(
             count: std::ffi::c_int,
             arguments: *const *mut std::ffi::c_char,

@@ -161,8 +161,10 @@ mod tests {
     }
 
     #[test]
-    fn a_child_is_one_until_it_was_reaped() {
+    fn a_child_that_has_ended_is_one_until_it_is_reaped() {
         let mut child = std::process::Command::new("true").spawn().unwrap();
+        let pid = nix::unistd::Pid::from_raw(child.id().cast_signed());
+        waitid(Id::Pid(pid), WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT).unwrap();
         assert!(has_children());
         child.wait().unwrap();
     }
