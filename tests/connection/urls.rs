@@ -19,6 +19,14 @@ fn with_user(redis: &Redis) {
     redis.cli(&["ACL", "SETUSER", "default", "off"]);
 }
 
+fn reaches(url: &str) {
+    Redlease::run("k")
+        .env("REDLEASE_URL", url)
+        .job(["true"])
+        .exits(0)
+        .silent();
+}
+
 #[test]
 fn an_encoded_password_is_the_password() {
     let redis = Redis::options().tcp().start();
@@ -27,11 +35,7 @@ fn an_encoded_password_is_the_password() {
         "redis://ci%40job:p%40s%3As%2Fw%23r%25d%3D@127.0.0.1:{}/0",
         redis.port()
     );
-    Redlease::run("k")
-        .env("REDLEASE_URL", url)
-        .job(["true"])
-        .exits(0)
-        .silent();
+    reaches(&url);
 }
 
 #[test]
@@ -98,11 +102,7 @@ fn a_socket_takes_user_password_and_database_in_its_query() {
         "redis+unix://{}?db=2&user=ci%40job&pass=p%40s%3As%2Fw%23r%25d%3D",
         redis.socket().display()
     );
-    Redlease::run("k")
-        .env("REDLEASE_URL", url)
-        .job(["true"])
-        .exits(0)
-        .silent();
+    reaches(&url);
 }
 
 #[test]

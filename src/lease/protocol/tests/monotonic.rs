@@ -153,33 +153,26 @@ impl Keys {
 
 #[test]
 fn fences_grow_whatever_the_server_loses() {
-    let server = std::cell::RefCell::new(Server::start());
-    let stories = prop::collection::vec(either(true), 1..50);
-    let result = runner(25).run(&stories, |acts| {
-        let mut server = server.borrow_mut();
-        let mut on = server.connect();
-        on.command(&["FLUSHALL"]);
-        let mut keys = Keys::new();
-        for act in acts {
-            keys.act(&mut server, &mut on, act);
-        }
-        Ok(())
-    });
-    if let Err(failure) = result {
-        panic!("{failure}");
-    }
+    in_every_story(25, 50, true, |_| {});
 }
 
 #[test]
 fn fences_grow_whatever_the_clock_does_while_the_counter_survives() {
+    in_every_story(60, 60, false, |on| {
+        on.command(&["ACL", "SETUSER", "default", "-time"]);
+        on.clock = Some(1_700_000_000_000_000);
+    });
+}
+
+/// So many stories of less than so many acts each, from an empty server on.
+fn in_every_story(cases: u32, acts: usize, losses: bool, begin: impl Fn(&mut Connection)) {
     let server = std::cell::RefCell::new(Server::start());
-    let stories = prop::collection::vec(either(false), 1..60);
-    let result = runner(60).run(&stories, |acts| {
+    let stories = prop::collection::vec(either(losses), 1..acts);
+    let result = runner(cases).run(&stories, |acts| {
         let mut server = server.borrow_mut();
         let mut on = server.connect();
         on.command(&["FLUSHALL"]);
-        on.command(&["ACL", "SETUSER", "default", "-time"]);
-        on.clock = Some(1_700_000_000_000_000);
+        begin(&mut on);
         let mut keys = Keys::new();
         for act in acts {
             keys.act(&mut server, &mut on, act);
